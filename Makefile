@@ -1,0 +1,52 @@
+# make run      installs what is missing, builds, and runs the module in front
+#               of a Jupyter Server until Ctrl-C
+# make test     everything that is tested
+#
+# Variables are handed on to the scripts: BUILD_DIR, CC, CC_OPT, LD_OPT to
+# tools/build.sh, PORT, JUPYTER_PORT, WORKERS, RUN_DIR and more to
+# tools/server.sh; each script's head lists its own.
+
+all: build
+
+build:
+	@tools/build.sh
+
+run: deps-run build
+	@tools/server.sh run
+
+start: deps-run build
+	@tools/server.sh start
+
+stop:
+	@tools/server.sh stop
+
+deps-run:
+	@tools/deps.sh run
+
+deps:
+	@tools/deps.sh test
+
+test: deps build style
+	@test -x t/run || { echo "make test: there is no t/run" >&2; exit 1; }
+	t/run
+
+style:
+	@tools/style.sh
+
+unit:
+	$(MAKE) -C t/unit
+
+golden: build
+	t/golden/run
+
+rounds: build
+	t/rounds
+
+fuzz:
+	$(MAKE) -C t/fuzz
+
+clean:
+	rm -rf build
+
+.PHONY: all build run start stop deps-run deps test style unit golden rounds \
+        fuzz clean

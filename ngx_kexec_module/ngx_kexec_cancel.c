@@ -1,0 +1,370 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_execution.h>
+
+
+#define NGX_KEXEC_BARRIER       5000
+#define NGX_KEXEC_RETRY         1000
+
+/* a kernel that is to be killed may take its time to end in order */
+#define NGX_KEXEC_RESTART_TIME  60000
+
+
+static ngx_uint_t ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex);
+static void ngx_kexec_interrupted(ngx_kexec_http_t *http);
+static void ngx_kexec_restart(ngx_kexec_execution_t *ex);
+static void ngx_kexec_restarted(ngx_kexec_http_t *http);
+
+
+/*
+ * When interrupts are sent, in milliseconds after the first.  A kernel says
+ * that it is busy a moment before it is ready to be interrupted, and code may
+ * swallow one, so there are many.
+ */
+
+static ngx_msec_t  ngx_kexec_interrupt_times[] = { 0, 100, 300, 1000, 2000,
+                                                   4000 };
+
+#define NGX_KEXEC_INTERRUPT_TIMES                                             \
+    (sizeof(ngx_kexec_interrupt_times) / sizeof(ngx_msec_t))
+
+#define NGX_KEXEC_INTERRUPT_PERIOD  4000
+
+
+void
+ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
+{
+    if (reason <= ex->cancel) {
+        return;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
+                   "kexec cancel: %d in state %d", reason, ex->state);
+
+    ex->cancel = reason;
+
+    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+        ex->outcome = NGX_KEXEC_STATUS_CANCELLED;
+    }
+
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_QUEUED:
+        ngx_kexec_done(ex);
+        return;
+
+    case NGX_KEXEC_EX_LINKING:
+    case NGX_KEXEC_EX_PROBING:
+
+        /* nothing was sent, but for code that a dead kernel may have left */
+
+        if (ex->http == NULL && !ex->ask.sent) {
+            ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
+                           "interrupted before its code ran");
+            ngx_kexec_done(ex);
+        }
+
+        return;
+
+    case NGX_KEXEC_EX_SENT:
+
+        /*
+         * The kernel may be running somebody else's code.  Only when it says
+         * that ours has started may it be interrupted.
+         */
+
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+        return;
+
+    case NGX_KEXEC_EX_BUSY:
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+
+        if (ex->interrupts && !(ex->waits & (1 << NGX_KEXEC_WAIT_STUCK))) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                           ex->conf->interrupt_timeout);
+        }
+
+        ngx_kexec_interrupt(ex);
+        return;
+
+    default:
+
+        /* a step that is under way ends by itself and sees the reason then */
+
+        return;
+    }
+}
+
+
+static ngx_uint_t
+ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
+{
+    if (ex->leaving) {
+        return 0;
+    }
+
+    if (ex->state == NGX_KEXEC_EX_PROBING) {
+        return ex->recover;
+    }
+
+    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel;
+}
+
+
+void
+ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id;
+
+    if (!ngx_kexec_may_interrupt(ex) || ex->http) {
+        return;
+    }
+
+    id.len = ex->ctx.kernel.len;
+    id.data = ex->ctx.kernel.data;
+
+    ex->http = ngx_kexec_jupyter_interrupt(&ex->kernel->server, &id,
+                                           ngx_kexec_interrupted, ex,
+                                           &ex->log);
+
+    if (ex->http == NULL) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY);
+        return;
+    }
+
+    if (ex->interrupts++ == 0) {
+        ex->interrupted = ngx_current_msec;
+
+        /* POST /contexts/ID/interrupt never restarts */
+
+        if (ex->cancel != NGX_KEXEC_CANCEL_INTERRUPT) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                           ex->conf->interrupt_timeout);
+        }
+    }
+}
+
+
+static void
+ngx_kexec_interrupted(ngx_kexec_http_t *http)
+{
+    ngx_msec_int_t          ms;
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status == NGX_HTTP_NOT_FOUND) {
+        ngx_kexec_gone(ex);
+        return;
+    }
+
+    if (http->status < 200 || http->status >= 300) {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "Jupyter did not interrupt the kernel: %ui %s",
+                      http->status, http->error ? http->error : "");
+    }
+
+    if (ex->leaving) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
+        return;
+    }
+
+    if (ex->state == NGX_KEXEC_EX_BARRIER) {
+        ngx_kexec_barrier(ex);
+        return;
+    }
+
+    if (!ngx_kexec_may_interrupt(ex)) {
+        return;
+    }
+
+    ms = NGX_KEXEC_INTERRUPT_PERIOD;
+
+    if (ex->interrupts < NGX_KEXEC_INTERRUPT_TIMES) {
+        ms = (ngx_msec_int_t)
+                 (ex->interrupted + ngx_kexec_interrupt_times[ex->interrupts]
+                  - ngx_current_msec);
+        ms = ngx_max(ms, 10);
+
+    } else if (ex->cancel == NGX_KEXEC_CANCEL_INTERRUPT
+               && ngx_current_msec - ex->interrupted
+                  > ex->conf->interrupt_timeout)
+    {
+        /* who asked was told by now that it does not help */
+
+        return;
+    }
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, (ngx_msec_t) ms);
+}
+
+
+/*
+ * An interrupt was sent, and the code is over.  The slot must not go on before
+ * it is certain that no interrupt is on its way any more: the calls are
+ * answered, and the kernel has answered a fence after that.
+ */
+
+void
+ngx_kexec_barrier(ngx_kexec_execution_t *ex)
+{
+    ex->state = NGX_KEXEC_EX_BARRIER;
+    ex->log.action = "waiting for the kernel after an interrupt";
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_BARRIER))) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_BARRIER);
+    }
+
+    if (ex->http == NULL) {
+        ngx_kexec_fence(ex);
+    }
+}
+
+
+/* neither interrupts nor patience help */
+
+void
+ngx_kexec_stuck(ngx_kexec_execution_t *ex)
+{
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_RESTORING:
+
+        /* somebody else's code holds the kernel: the next one will do it */
+
+        ngx_kexec_done(ex);
+        return;
+
+    case NGX_KEXEC_EX_RESTARTING:
+        ngx_kexec_restart(ex);
+        return;
+
+    case NGX_KEXEC_EX_PROBING:
+    case NGX_KEXEC_EX_BUSY:
+    case NGX_KEXEC_EX_BARRIER:
+        break;
+
+    default:
+        return;
+    }
+
+    if (ex->conf->interrupt_failure == NGX_KEXEC_FAILURE_WAIT) {
+
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "the code does not end after an interrupt");
+
+        if (ex->state == NGX_KEXEC_EX_BARRIER) {
+
+            /* the next one waits for the kernel before it sends its code */
+
+            ex->ctx.ready = 0;
+            ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+            ngx_kexec_done(ex);
+            return;
+        }
+
+        /* interrupts go on; the client has waited long enough */
+
+        ngx_kexec_tell_end(ex);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                  "the kernel does not end its code after an interrupt and "
+                  "is restarted, its variables are lost");
+
+    ngx_kexec_tell(ex, "ContextRestarted", "the kernel did not end its code "
+                   "within %M s after an interrupt and was restarted, its "
+                   "variables are lost", ex->conf->interrupt_timeout / 1000);
+    ngx_kexec_tell_end(ex);
+
+    ngx_kexec_restart(ex);
+}
+
+
+static void
+ngx_kexec_restart(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id;
+
+    ex->state = NGX_KEXEC_EX_RESTARTING;
+    ex->log.action = "restarting the kernel";
+    ex->ask.sent = 0;
+    ex->fence.sent = 0;
+
+    /* that very timer is what repeats a restart that fails */
+
+    ex->waits = 0;
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RESTART_TIME);
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RESTARTING);
+    ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
+
+    if (ex->http) {
+
+        /* the process that it interrupts will be gone */
+
+        ngx_kexec_http_cancel(ex->http);
+    }
+
+    id.len = ex->ctx.kernel.len;
+    id.data = ex->ctx.kernel.data;
+
+    ex->http = ngx_kexec_jupyter_restart(&ex->kernel->server, &id,
+                                         ngx_kexec_restarted, ex,
+                                         &ex->log);
+    if (ex->http) {
+        return;
+    }
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+}
+
+
+static void
+ngx_kexec_restarted(ngx_kexec_http_t *http)
+{
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status == NGX_HTTP_NOT_FOUND) {
+        ngx_kexec_gone(ex);
+        return;
+    }
+
+    if (http->status != NGX_HTTP_OK) {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "Jupyter did not restart the kernel: %ui %s",
+                      http->status, http->error ? http->error : "");
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+        return;
+    }
+
+    ex->ctx.epoch++;
+    ex->ctx.ready = 0;
+    ex->ctx.prepared = 0;
+    ex->ctx.dirty = 0;
+    ex->ctx.owes_restore = 0;
+    ex->env_set = 0;
+
+    if (ex->kernel) {
+        ex->kernel->fresh = 1;
+    }
+
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    ngx_kexec_done(ex);
+}

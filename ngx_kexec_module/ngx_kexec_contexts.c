@@ -1,0 +1,589 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_contexts.h>
+
+
+/* a POST /contexts until its context is made; in the request's pool */
+
+typedef struct {
+    ngx_http_request_t         *request;
+    ngx_kexec_execution_t      *execution;
+} ngx_kexec_create_t;
+
+
+static ngx_int_t ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body);
+static void ngx_kexec_body_cleanup(void *data);
+static ngx_int_t ngx_kexec_balance(ngx_http_request_t *r,
+    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
+static void ngx_kexec_create_body(ngx_http_request_t *r);
+static void ngx_kexec_create_cleanup(void *data);
+static void ngx_kexec_create_done(void *data, ngx_uint_t status,
+    ngx_str_t *sentence, ngx_kexec_context_t *ctx);
+static json_t *ngx_kexec_context_json(ngx_kexec_context_t *ctx);
+static void ngx_kexec_answer_jansson(ngx_http_request_t *r, json_t *json);
+
+
+static ngx_kexec_field_t  ngx_kexec_create_fields[] = {
+    { "language", NGX_KEXEC_FIELD_STRING, 0 },
+    { "cwd", NGX_KEXEC_FIELD_STRING, 0 },
+    { NULL, 0, 0 }
+};
+
+
+ngx_int_t
+ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
+    json_t **object)
+{
+    char                *errors;
+    ngx_int_t            rc;
+    ngx_str_t            body, type, text;
+    ngx_pool_cleanup_t  *cln;
+
+    if (ngx_kexec_read_body(r, &body) != NGX_OK) {
+        goto failed;
+    }
+
+    ngx_str_null(&type);
+
+    if (r->headers_in.content_type) {
+        type = r->headers_in.content_type->value;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        goto failed;
+    }
+
+    rc = ngx_kexec_schema_parse(&body, ngx_kexec_schema_is_json(&type),
+                                fields, object, &errors);
+
+    if (rc == NGX_OK) {
+        cln->handler = ngx_kexec_body_cleanup;
+        cln->data = *object;
+        return NGX_OK;
+    }
+
+    if (rc == NGX_DECLINED) {
+        text.data = (u_char *) errors;
+        text.len = ngx_strlen(errors);
+
+        ngx_kexec_answer_json(r, 422, &text);
+
+        free(errors);
+        return NGX_DONE;
+    }
+
+failed:
+
+    ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+
+    return NGX_DONE;
+}
+
+
+/* the whole body in one piece, wherever core or another module put it */
+
+static ngx_int_t
+ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    off_t         size;
+    u_char       *p;
+    ssize_t       n;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    ngx_str_null(body);
+
+    if (r->request_body == NULL) {
+        return NGX_OK;
+    }
+
+    size = 0;
+
+    for (cl = r->request_body->bufs; cl; cl = cl->next) {
+        size += ngx_buf_size(cl->buf);
+    }
+
+    if (size == 0) {
+        return NGX_OK;
+    }
+
+    cl = r->request_body->bufs;
+
+    if (cl->next == NULL && ngx_buf_in_memory(cl->buf)) {
+        body->data = cl->buf->pos;
+        body->len = (size_t) size;
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, (size_t) size);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    body->data = p;
+
+    for ( /* void */ ; cl; cl = cl->next) {
+
+        b = cl->buf;
+
+        if (ngx_buf_in_memory(b)) {
+            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+
+        } else if (b->in_file) {
+            n = ngx_read_file(b->file, p, (size_t) (b->file_last
+                                                    - b->file_pos),
+                              b->file_pos);
+
+            if (n != (ssize_t) (b->file_last - b->file_pos)) {
+                return NGX_ERROR;
+            }
+
+            p += n;
+        }
+    }
+
+    body->len = p - body->data;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_kexec_body_cleanup(void *data)
+{
+    json_decref(data);
+}
+
+
+ngx_int_t
+ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
+    ngx_kexec_zone_t *zone, ngx_str_t *language, ngx_str_t *cwd,
+    ngx_uint_t is_default, ngx_uint_t n, ngx_kexec_context_t *ctx,
+    ngx_kexec_created_pt created, void *data, ngx_kexec_execution_t **ex,
+    ngx_uint_t *status, const char **sentence)
+{
+    ngx_int_t           rc;
+    ngx_kexec_server_t  server;
+
+    *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+    *sentence = "out of memory";
+
+    ngx_memzero(ctx, sizeof(ngx_kexec_context_t));
+
+    ngx_kexec_uuid(ctx->id);
+
+    ctx->language_len = language->len;
+    ngx_memcpy(ctx->language, language->data, language->len);
+
+    ctx->cwd_len = cwd->len;
+    ngx_memcpy(ctx->cwd, cwd->data, cwd->len);
+
+    ctx->is_default = is_default ? 1 : 0;
+    ctx->kind = ngx_kexec_language_find(language);
+
+    if (r) {
+        rc = ngx_kexec_balance(r, conf, ctx);
+
+    } else {
+        ngx_memzero(&server, sizeof(ngx_kexec_server_t));
+
+        rc = ngx_kexec_peer(conf, n, &server);
+
+        if (rc == NGX_OK) {
+            ctx->socklen = server.socklen;
+            ngx_memcpy(ctx->sockaddr, server.sockaddr, server.socklen);
+
+            ctx->server_len = ngx_min(server.name.len, NGX_SOCKADDR_STRLEN);
+            ngx_memcpy(ctx->server, server.name.data, ctx->server_len);
+        }
+    }
+
+    if (rc != NGX_OK) {
+        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        *sentence = "No Jupyter Server of the upstream is available";
+        return NGX_ERROR;
+    }
+
+    *ex = ngx_kexec_execution_create(r, conf, ctx, NGX_KEXEC_CLAIM_CREATE);
+    if (*ex == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_kexec_zone_create(zone, ctx, &(*ex)->claim);
+
+    if (rc != NGX_OK) {
+        ngx_kexec_execution_destroy(*ex);
+        *ex = NULL;
+
+        if (rc == NGX_BUSY) {
+            return NGX_BUSY;
+        }
+
+        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        *sentence = "The server holds as many contexts as it can, "
+                    "delete one first";
+        return NGX_ERROR;
+    }
+
+    (*ex)->ctx = *ctx;
+    (*ex)->created = created;
+    (*ex)->data = data;
+
+    ngx_kexec_execution_make(*ex);
+
+    return NGX_OK;
+}
+
+
+/*
+ * One round of the upstream block's own balancing.  It may look at the request
+ * (hash keys, addresses), so it is given an upstream of its own for a moment.
+ */
+
+static ngx_int_t
+ngx_kexec_balance(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
+    ngx_kexec_context_t *ctx)
+{
+    ngx_int_t                      rc;
+    ngx_str_t                     *name;
+    ngx_http_upstream_t           *u, *saved;
+    ngx_peer_connection_t         *pc;
+    ngx_http_upstream_srv_conf_t  *uscf;
+
+    uscf = conf->upstream.upstream;
+
+    u = ngx_pcalloc(r->pool, sizeof(ngx_http_upstream_t));
+    if (u == NULL) {
+        return NGX_ERROR;
+    }
+
+    u->conf = &conf->upstream;
+    u->peer.log = r->connection->log;
+    u->peer.log_error = NGX_ERROR_ERR;
+
+    saved = r->upstream;
+    r->upstream = u;
+
+    pc = &u->peer;
+
+    if (uscf->peer.init(r, uscf) != NGX_OK) {
+        r->upstream = saved;
+        return NGX_ERROR;
+    }
+
+    rc = pc->get(pc, pc->data);
+
+    if (rc == NGX_DONE && pc->connection) {
+
+        /* a cached connection: only the address is wanted */
+
+        ngx_close_connection(pc->connection);
+        pc->connection = NULL;
+    }
+
+    if (rc == NGX_OK || rc == NGX_DONE) {
+
+        ctx->socklen = pc->socklen;
+        ngx_memcpy(ctx->sockaddr, pc->sockaddr, pc->socklen);
+
+        name = pc->name;
+        ctx->server_len = ngx_min(name->len, NGX_SOCKADDR_STRLEN);
+        ngx_memcpy(ctx->server, name->data, ctx->server_len);
+
+        pc->free(pc, pc->data, 0);
+
+        rc = NGX_OK;
+
+    } else {
+        rc = NGX_ERROR;
+    }
+
+    r->upstream = saved;
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
+    ngx_kexec_server_t *server)
+{
+    ngx_uint_t                     live;
+    ngx_http_upstream_rr_peer_t   *peer;
+    ngx_http_upstream_rr_peers_t  *peers;
+
+    /* every balancer of nginx keeps its servers in this list */
+
+    peers = conf->upstream.upstream->peer.data;
+
+    if (peers == NULL) {
+        return NGX_ERROR;
+    }
+
+    live = 0;
+
+    for (peer = peers->peer; peer; peer = peer->next) {
+        if (!peer->down) {
+            live++;
+        }
+    }
+
+    if (live == 0) {
+        return NGX_ERROR;
+    }
+
+    n %= live;
+
+    for (peer = peers->peer; peer; peer = peer->next) {
+
+        if (peer->down) {
+            continue;
+        }
+
+        if (n-- == 0) {
+            server->sockaddr = peer->sockaddr;
+            server->socklen = peer->socklen;
+            server->name = peer->name;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_kexec_create_handler(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_int_t  rc;
+
+    r->request_body_in_single_buf = 1;
+
+    rc = ngx_http_read_client_request_body(r, ngx_kexec_create_body);
+
+    return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
+}
+
+
+static void
+ngx_kexec_create_body(ngx_http_request_t *r)
+{
+    u_char                     *p;
+    json_t                     *body;
+    ngx_int_t                   rc;
+    ngx_str_t                   word, language, cwd, text;
+    ngx_uint_t                  status;
+    const char                 *sentence;
+    ngx_connection_t           *c;
+    ngx_kexec_create_t         *create;
+    ngx_http_cleanup_t         *cln;
+    ngx_kexec_context_t         ctx;
+    ngx_http_kexec_loc_conf_t  *conf;
+
+    if (ngx_kexec_body(r, ngx_kexec_create_fields, &body) != NGX_OK) {
+        return;
+    }
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
+
+    ngx_kexec_schema_string(body, "language", &word);
+    ngx_kexec_schema_string(body, "cwd", &cwd);
+
+    p = ngx_pnalloc(r->pool, word.len + 10);
+    if (p == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    language.data = p;
+    language.len = ngx_kexec_language_normalize(p, &word);
+
+    if (language.len == 0) {
+        ngx_str_set(&language, "python");
+    }
+
+    if (cwd.len == 0) {
+        cwd = conf->cwd;
+    }
+
+    if (language.len > NGX_KEXEC_LANGUAGE_LEN) {
+        ngx_str_set(&text, "The name of the language is too long");
+        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
+        return;
+    }
+
+    if (cwd.len > NGX_KEXEC_CWD_LEN) {
+        ngx_str_set(&text, "The working directory's path is too long, "
+                    "1023 bytes are allowed");
+        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
+        return;
+    }
+
+    create = ngx_pcalloc(r->pool, sizeof(ngx_kexec_create_t));
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (create == NULL || cln == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    create->request = r;
+
+    cln->handler = ngx_kexec_create_cleanup;
+    cln->data = create;
+
+    rc = ngx_kexec_context_make(r, conf, ngx_kexec_request_zone(r), &language,
+                                &cwd, 0, 0, &ctx, ngx_kexec_create_done,
+                                create, &create->execution, &status,
+                                &sentence);
+    if (rc != NGX_OK) {
+        text.data = (u_char *) sentence;
+        text.len = ngx_strlen(sentence);
+        ngx_kexec_answer_text(r, status, &text);
+        return;
+    }
+
+    c = r->connection;
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    if (c->read->ready) {
+        ngx_post_event(c->read, &ngx_posted_events);
+
+    } else if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+}
+
+
+/* the client left: nobody will ever know the new context's id */
+
+static void
+ngx_kexec_create_cleanup(void *data)
+{
+    ngx_kexec_create_t *create = data;
+
+    if (create->execution) {
+        ngx_kexec_execution_abandon(create->execution);
+        create->execution = NULL;
+    }
+}
+
+
+static void
+ngx_kexec_create_done(void *data, ngx_uint_t status, ngx_str_t *sentence,
+    ngx_kexec_context_t *ctx)
+{
+    ngx_kexec_create_t *create = data;
+
+    ngx_connection_t    *c;
+    ngx_kexec_report_t  *report;
+    ngx_http_request_t  *r;
+
+    create->execution = NULL;
+
+    r = create->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (status != NGX_HTTP_OK) {
+        ngx_kexec_answer_text(r, status, sentence);
+
+    } else {
+        report = ngx_kexec_report(r);
+
+        if (report) {
+            report->has_context = 1;
+            ngx_memcpy(report->context, ctx->id, NGX_KEXEC_UUID_LEN);
+            report->status = NGX_KEXEC_STATUS_OK;
+        }
+
+        ngx_kexec_answer_jansson(r, ngx_kexec_context_json(ctx));
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+ngx_int_t
+ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id)
+{
+    json_t               *list;
+    ngx_int_t             rc;
+    ngx_uint_t            i;
+    ngx_array_t          *contexts;
+    ngx_kexec_context_t  *ctx;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    contexts = ngx_kexec_zone_list(ngx_kexec_request_zone(r), r->pool);
+    if (contexts == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    list = json_array();
+
+    ctx = contexts->elts;
+
+    for (i = 0; list && i < contexts->nelts; i++) {
+        if (json_array_append_new(list, ngx_kexec_context_json(&ctx[i])) != 0)
+        {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+
+    r->main->count++;
+
+    ngx_kexec_answer_jansson(r, list);
+
+    return NGX_DONE;
+}
+
+
+static json_t *
+ngx_kexec_context_json(ngx_kexec_context_t *ctx)
+{
+    return json_pack("{s:s%, s:s%, s:s%}",
+                     "id", ctx->id, (size_t) NGX_KEXEC_UUID_LEN,
+                     "language", ctx->language, ctx->language_len,
+                     "cwd", ctx->cwd, ctx->cwd_len);
+}
+
+
+static void
+ngx_kexec_answer_jansson(ngx_http_request_t *r, json_t *json)
+{
+    char       *text;
+    ngx_str_t   body;
+
+    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+
+    if (text == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    body.data = (u_char *) text;
+    body.len = ngx_strlen(text);
+
+    ngx_kexec_answer_json(r, NGX_HTTP_OK, &body);
+
+    free(text);
+}

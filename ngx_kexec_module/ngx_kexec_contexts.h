@@ -1,0 +1,55 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#ifndef _NGX_KEXEC_CONTEXTS_H_INCLUDED_
+#define _NGX_KEXEC_CONTEXTS_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_execution.h>
+#include <ngx_kexec_schema.h>
+
+
+/*
+ * The body of a request by its schema.  NGX_OK: *object, which lives as long
+ * as the request; NGX_DONE: the request was answered.
+ */
+ngx_int_t ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
+    json_t **object);
+
+/*
+ * Starts to make a context: on the Jupyter Server that the upstream block's
+ * balancing picks for r, or, without a request, on the one after the given
+ * number of live addresses.  created() is called from the event loop, unless
+ * it is NULL.
+ * NGX_OK: under way, *ex and ctx are set; NGX_BUSY: the default context of
+ * that language is there already, or being made: ctx is that one; NGX_ERROR:
+ * *status and *sentence say why not.
+ */
+ngx_int_t ngx_kexec_context_make(ngx_http_request_t *r,
+    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_zone_t *zone,
+    ngx_str_t *language, ngx_str_t *cwd, ngx_uint_t is_default, ngx_uint_t n,
+    ngx_kexec_context_t *ctx, ngx_kexec_created_pt created, void *data,
+    ngx_kexec_execution_t **ex, ngx_uint_t *status, const char **sentence);
+
+/*
+ * The address of the upstream block's live server after n others, as the
+ * block lists them.
+ */
+ngx_int_t ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
+    ngx_kexec_server_t *server);
+
+/*
+ * NULL if all default contexts of the location have been ready once; else
+ * the language that is not, and *why.
+ */
+ngx_str_t *ngx_kexec_startup_missing(ngx_http_kexec_loc_conf_t *conf,
+    ngx_str_t *why);
+
+
+#endif /* _NGX_KEXEC_CONTEXTS_H_INCLUDED_ */

@@ -1,0 +1,248 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#ifndef _NGX_KEXEC_EXECUTION_H_INCLUDED_
+#define _NGX_KEXEC_EXECUTION_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_module.h>
+#include <ngx_kexec_client.h>
+#include <ngx_kexec_kernel.h>
+
+
+/*
+ * An execution: one run of code in a context, with its own pool, log, timer
+ * and state machine.  Its client is a viewer that may leave; the slot is
+ * given back by the execution alone.
+ *
+ * Making a context takes the first half of the same way (session, link,
+ * fence, working directory), so it is an execution without code.
+ */
+
+
+typedef enum {
+    NGX_KEXEC_EX_QUEUED = 0,
+    NGX_KEXEC_EX_SESSION,           /* Jupyter makes a session and kernel */
+    NGX_KEXEC_EX_LINKING,           /* the link is being opened */
+    NGX_KEXEC_EX_PROBING,           /* a fence, until the kernel is ready */
+    NGX_KEXEC_EX_SETUP,             /* silent requests ahead of the code */
+    NGX_KEXEC_EX_SENT,              /* the code is sent, not seen to start */
+    NGX_KEXEC_EX_BUSY,
+    NGX_KEXEC_EX_BARRIER,           /* a fence behind an interrupt */
+    NGX_KEXEC_EX_RESTORING,         /* prior variables are put back */
+    NGX_KEXEC_EX_RESTARTING,        /* Jupyter restarts a stuck kernel */
+    NGX_KEXEC_EX_DONE
+} ngx_kexec_execution_state_e;
+
+
+/* why an execution is to end early; a later reason may only be stronger */
+
+typedef enum {
+    NGX_KEXEC_CANCEL_NONE = 0,
+    NGX_KEXEC_CANCEL_INTERRUPT,     /* POST /contexts/ID/interrupt */
+    NGX_KEXEC_CANCEL_TIMEOUT,       /* the request's own limit */
+    NGX_KEXEC_CANCEL_CLIENT         /* nobody watches any more */
+} ngx_kexec_cancel_e;
+
+
+/* what an execution waits for; each has a moment of its own */
+
+typedef enum {
+    NGX_KEXEC_WAIT_QUEUE = 0,       /* limit of the time in the queue */
+    NGX_KEXEC_WAIT_LOOK,            /* re-check of the claim while queued */
+    NGX_KEXEC_WAIT_READY,           /* limit until the code is sent */
+    NGX_KEXEC_WAIT_LINK,            /* limit of a lost link */
+    NGX_KEXEC_WAIT_CONNECT,         /* next try to open the link */
+    NGX_KEXEC_WAIT_FENCE,           /* the fence is sent once more */
+    NGX_KEXEC_WAIT_START,           /* no busy yet: a fence behind the code */
+    NGX_KEXEC_WAIT_IDLE,            /* reply came, idle did not */
+    NGX_KEXEC_WAIT_REPLY,           /* idle came, reply did not */
+    NGX_KEXEC_WAIT_SILENT,          /* ask Jupyter about a silent kernel */
+    NGX_KEXEC_WAIT_TIMEOUT,         /* the request's own limit */
+    NGX_KEXEC_WAIT_INTERRUPT,       /* the next interrupt */
+    NGX_KEXEC_WAIT_STUCK,           /* interrupts did not help */
+    NGX_KEXEC_WAIT_BARRIER,         /* limit of the barrier */
+    NGX_KEXEC_WAIT_SETUP,           /* a silent request is not answered */
+    NGX_KEXEC_WAIT_N
+} ngx_kexec_wait_e;
+
+
+/* a request to the kernel and what is known of it */
+
+typedef struct {
+    size_t                      len;
+    u_char                      id[NGX_KEXEC_UUID_LEN + 16];
+    ngx_kexec_reply_e           status;
+    unsigned                    sent:1;
+    unsigned                    busy:1;
+    unsigned                    iopub:1;        /* anything on iopub */
+    unsigned                    reply:1;
+    unsigned                    idle:1;
+    unsigned                    late:1;         /* was to be repeated */
+} ngx_kexec_ask_t;
+
+
+typedef struct ngx_kexec_execution_s  ngx_kexec_execution_t;
+
+
+/*
+ * The end of making a context: 200, or a status and a sentence.  ctx is the
+ * context as it is now.
+ */
+typedef void (*ngx_kexec_created_pt)(void *data, ngx_uint_t status,
+    ngx_str_t *sentence, ngx_kexec_context_t *ctx);
+
+
+struct ngx_kexec_execution_s {
+    ngx_kexec_claim_t           claim;
+    ngx_kexec_claim_kind_e      kind;           /* RUN or CREATE */
+
+    ngx_pool_t                 *pool;
+    ngx_log_t                   log;
+    ngx_http_kexec_loc_conf_t  *conf;
+
+    u_char                      id[NGX_KEXEC_UUID_LEN];
+    ngx_kexec_context_t         ctx;
+    ngx_kexec_server_t         *server;
+    ngx_kexec_kernel_t         *kernel;
+
+    /* of an execution */
+    ngx_kexec_client_t         *client;
+    ngx_str_t                   code;
+    ngx_keyval_t               *env;
+    ngx_uint_t                  nenv;
+    ngx_msec_t                  timeout;        /* 0: none */
+
+    /* of a new context */
+    ngx_kexec_created_pt        created;
+    void                       *data;
+    ngx_uint_t                  failure;        /* status, and sentence */
+    ngx_str_t                   sentence;
+
+    ngx_kexec_execution_state_e state;
+    ngx_kexec_cancel_e          cancel;
+    ngx_kexec_status_e          outcome;
+
+    ngx_kexec_ask_t             ask;            /* the code */
+    ngx_kexec_ask_t             fence;
+    ngx_kexec_ask_t             silent;         /* set-up or restore */
+    ngx_uint_t                  step;           /* of the set-up */
+    ngx_uint_t                  serial;         /* of message ids */
+    ngx_uint_t                  resent;
+    ngx_uint_t                  aborted;
+
+    ngx_kexec_http_t           *http;           /* the one REST call */
+    ngx_uint_t                  interrupts;     /* calls made so far */
+    ngx_msec_t                  interrupted;    /* when the first was sent */
+    ngx_uint_t                  tries;          /* to open the link */
+
+    ngx_msec_t                  entered;
+    ngx_msec_t                  started;        /* code was first sent */
+    ngx_msec_t                  heard;          /* last message of the code */
+
+    ngx_event_t                 timer;
+    ngx_event_t                 freeing;
+    ngx_uint_t                  waits;          /* bits of the set ones */
+    ngx_msec_t                  wait[NGX_KEXEC_WAIT_N];
+
+    unsigned                    errored:1;      /* an error event was sent */
+    unsigned                    dropped:1;      /* output is missing */
+    unsigned                    cut:1;          /* link was lost once */
+    unsigned                    env_set:1;      /* restoring is owed */
+    unsigned                    dead:1;         /* Jupyter gave it up */
+    unsigned                    recover:1;      /* an orphan may run */
+    unsigned                    leaving:1;      /* as soon as http is back */
+    unsigned                    abandoned:1;    /* new context not wanted */
+};
+
+
+/*
+ * An execution in the context ctx.  r gives the token and the settings; the
+ * caller then sets code, env (in the execution's pool) and timeout.  NULL: no
+ * memory.
+ */
+ngx_kexec_execution_t *ngx_kexec_execution_create(ngx_http_request_t *r,
+    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx,
+    ngx_kexec_claim_kind_e kind);
+
+/* throws away one that was not started */
+void ngx_kexec_execution_destroy(ngx_kexec_execution_t *ex);
+
+/*
+ * Asks for the slot: NGX_OK, and from now on the execution looks after
+ * itself; or what ngx_kexec_claim_enter() refused with.
+ */
+ngx_int_t ngx_kexec_execution_enter(ngx_kexec_execution_t *ex,
+    ngx_kexec_zone_t *zone);
+
+/* makes the context ctx, whose record the claim already holds */
+void ngx_kexec_execution_make(ngx_kexec_execution_t *ex);
+
+/* the client is there: it gets the events, and its leaving cancels */
+void ngx_kexec_execution_attach(ngx_kexec_execution_t *ex,
+    ngx_kexec_client_t *client);
+
+/* nobody waits for the new context any more: it is taken away again */
+void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
+
+
+/*
+ * Between the parts of the state machine (ngx_kexec_execution.c: queue, timer
+ * and end; ngx_kexec_prepare.c: link, fence, set-up; ngx_kexec_run.c: the
+ * code; ngx_kexec_cancel.c: interrupts, barrier, restart; ngx_kexec_session.c:
+ * a new session).
+ */
+
+void ngx_kexec_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait,
+    ngx_msec_t ms);
+void ngx_kexec_wait_not(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
+
+ngx_int_t ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
+    ngx_str_t *code, ngx_uint_t silent);
+void ngx_kexec_fence(ngx_kexec_execution_t *ex);
+void ngx_kexec_fence_again(ngx_kexec_execution_t *ex);
+
+void ngx_kexec_granted(ngx_kexec_execution_t *ex);
+void ngx_kexec_connect(ngx_kexec_execution_t *ex);
+void ngx_kexec_probe(ngx_kexec_execution_t *ex);
+void ngx_kexec_setup(ngx_kexec_execution_t *ex);
+void ngx_kexec_restore(ngx_kexec_execution_t *ex);
+void ngx_kexec_done(ngx_kexec_execution_t *ex);
+
+/*
+ * Tells the client an error (the first one counts), ends its stream, ends the
+ * execution before its code ran.
+ */
+void ngx_kexec_tell(ngx_kexec_execution_t *ex, const char *name,
+    const char *fmt, ...);
+void ngx_kexec_tell_end(ngx_kexec_execution_t *ex);
+void ngx_kexec_fail(ngx_kexec_execution_t *ex, ngx_uint_t status,
+    const char *name, const char *fmt, ...);
+
+void ngx_kexec_send_code(ngx_kexec_execution_t *ex);
+void ngx_kexec_run_message(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
+void ngx_kexec_run_fence(ngx_kexec_execution_t *ex);
+void ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
+void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
+
+void ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason);
+void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);
+void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
+void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
+
+/* the context's kernel is not there any more (404) */
+void ngx_kexec_gone(ngx_kexec_execution_t *ex);
+
+void ngx_kexec_session(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_session_drop(ngx_kexec_execution_t *ex);
+void ngx_kexec_not_made(ngx_kexec_execution_t *ex);
+
+
+#endif /* _NGX_KEXEC_EXECUTION_H_INCLUDED_ */

@@ -1,0 +1,184 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#ifndef _NGX_KEXEC_HTTP_H_INCLUDED_
+#define _NGX_KEXEC_HTTP_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_event_connect.h>
+
+
+/*
+ * The head of a response: a pure parser, shared with the websocket's
+ * handshake, that is fed any pieces.
+ */
+
+typedef struct {
+    ngx_uint_t            status;
+    off_t                 content_length;    /* -1: none */
+    u_char                accept[64];        /* Sec-WebSocket-Accept */
+    ngx_uint_t            accept_len;
+    u_char                protocol[64];      /* Sec-WebSocket-Protocol */
+    ngx_uint_t            protocol_len;
+    unsigned              chunked:1;
+    unsigned              upgrade:1;         /* "websocket" */
+    unsigned              keepalive:1;
+
+    const char           *error;
+
+    /* private; zeroed before the first call */
+    unsigned              headers:1;         /* the status line is read */
+    unsigned              cr:1;
+    unsigned              upgrading:1;       /* Connection: upgrade */
+    unsigned              websocket:1;       /* Upgrade: websocket */
+    unsigned              extensions:1;      /* Sec-WebSocket-Extensions */
+    ngx_uint_t            size;
+    ngx_uint_t            line_len;
+    u_char                line[1024];
+} ngx_kexec_http_head_t;
+
+
+/*
+ * NGX_OK (*pos is behind the head), NGX_AGAIN, or NGX_ERROR with error set.
+ * 1xx answers other than 101 are skipped.  Heads over 64 kB, both
+ * Content-Length and Transfer-Encoding, and repeated Content-Length are
+ * errors.  (RFC 9112)
+ */
+ngx_int_t ngx_kexec_http_head(ngx_kexec_http_head_t *head, u_char **pos,
+    u_char *last);
+
+
+/* decoder of Transfer-Encoding: chunked */
+
+typedef struct {
+    ngx_uint_t            state;             /* zeroed before the first call */
+    off_t                 size;
+} ngx_kexec_http_chunked_t;
+
+/*
+ * NGX_OK: [*data, *data_last) of payload stands in the input; *pos is behind
+ * it.  NGX_DONE: the end.  NGX_AGAIN, NGX_ERROR.
+ */
+ngx_int_t ngx_kexec_http_chunked(ngx_kexec_http_chunked_t *ctx, u_char **pos,
+    u_char *last, u_char **data, u_char **data_last);
+
+
+/*
+ * A small HTTP/1.1 client on ngx_event_connect_peer().  A call has its own
+ * pool, log and connection and depends on no request, so that it outlives the
+ * client on whose behalf it was made.
+ */
+
+
+/*
+ * A Jupyter Server: where it is and how to speak to it.  Whoever fills it in
+ * keeps it alive for as long as a call or link that uses it lives.
+ */
+
+typedef struct {
+    struct sockaddr      *sockaddr;
+    socklen_t             socklen;
+    ngx_str_t             name;         /* for logs: "127.0.0.1:8888" */
+    ngx_str_t             host;         /* the Host header */
+    ngx_str_t             base;         /* URI prefix without last "/", or "" */
+    ngx_str_t             token;        /* or ""; never logged */
+    ngx_msec_t            connect_timeout;
+    ngx_msec_t            timeout;      /* of a whole REST call */
+} ngx_kexec_server_t;
+
+
+/* what the log says about a connection to Jupyter; log->data points to it */
+
+typedef struct {
+    ngx_str_t            *server;       /* its name */
+    ngx_str_t             request;      /* method and URI */
+} ngx_kexec_http_log_t;
+
+
+typedef struct ngx_kexec_http_s  ngx_kexec_http_t;
+
+/*
+ * Called once, from the event loop, never from inside the function that
+ * started the call.  The call is freed when it returns.
+ */
+typedef void (*ngx_kexec_http_pt)(ngx_kexec_http_t *http);
+
+
+struct ngx_kexec_http_s {
+    /* set by the caller, between _create() and _send() */
+    ngx_kexec_http_pt         handler;
+    void                     *data;
+    ngx_msec_t                timeout;      /* preset to the server's */
+
+    /* what came back, valid inside the handler */
+    ngx_uint_t                status;       /* 0: no answer, error says why */
+    ngx_str_t                 body;
+    const char               *error;        /* "timed out", ... */
+
+    ngx_kexec_server_t       *server;
+    ngx_pool_t               *pool;         /* for the caller too */
+
+    /* private below */
+    ngx_log_t                 log;
+    ngx_kexec_http_log_t      log_ctx;
+    ngx_peer_connection_t     peer;
+    ngx_event_t               timer;        /* of the whole call */
+    ngx_event_t               done;         /* tells what failed in _send() */
+    ngx_buf_t                *request;
+    ngx_buf_t                *response;     /* what was read last */
+    size_t                    size;         /* of the body's memory */
+    ngx_kexec_http_head_t     head;
+    ngx_kexec_http_chunked_t  chunks;
+    unsigned                  connected:1;
+    unsigned                  headed:1;     /* the head is read */
+    unsigned                  finished:1;
+};
+
+
+/* the largest answer that is taken, in bytes */
+#define NGX_KEXEC_HTTP_MAX_BODY  (8 * 1024 * 1024)
+
+
+/* NULL: no memory */
+ngx_kexec_http_t *ngx_kexec_http_create(ngx_kexec_server_t *server,
+    ngx_log_t *log);
+
+/*
+ * Sends "method base+uri" with an optional JSON body.  Everything is copied.
+ * Whatever goes wrong comes to the handler as status 0.
+ */
+void ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method,
+    ngx_str_t *uri, ngx_str_t *body);
+
+/* ends a call without calling its handler; the call is freed */
+void ngx_kexec_http_cancel(ngx_kexec_http_t *http);
+
+
+/* shared with the websocket's handshake */
+
+/*
+ * The bytes of a request; headers are whole lines, body may be NULL.
+ * line becomes the method and the URI, for the log.  NULL: no memory.
+ */
+ngx_buf_t *ngx_kexec_http_request(ngx_pool_t *pool,
+    ngx_kexec_server_t *server, const char *method, ngx_str_t *uri,
+    const char *headers, ngx_str_t *body, ngx_str_t *line);
+
+/* as ngx_event_connect_peer() */
+ngx_int_t ngx_kexec_http_connect(ngx_peer_connection_t *peer,
+    ngx_kexec_server_t *server, ngx_log_t *log);
+
+/* how a connect() ended that was in progress: NULL, or why it failed */
+const char *ngx_kexec_http_test_connect(ngx_connection_t *c);
+
+/* ngx_log_t's handler */
+u_char *ngx_kexec_http_log_error(ngx_log_t *log, u_char *buf, size_t len);
+
+
+#endif /* _NGX_KEXEC_HTTP_H_INCLUDED_ */

@@ -1,0 +1,405 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_kexec_kernel.h>
+
+
+static ngx_kexec_kernel_t *ngx_kexec_kernel_create(ngx_kexec_zone_t *zone,
+    ngx_kexec_context_t *ctx, ngx_kexec_server_t *server);
+static ngx_int_t ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_server_t *server);
+static void ngx_kexec_kernel_opened(ngx_kexec_link_t *link);
+static void ngx_kexec_kernel_message(ngx_kexec_link_t *link,
+    ngx_kexec_message_t *msg);
+static void ngx_kexec_kernel_closed(ngx_kexec_link_t *link,
+    ngx_uint_t status, const char *reason);
+static void ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel);
+
+
+static ngx_kexec_link_handlers_t  ngx_kexec_kernel_handlers = {
+    ngx_kexec_kernel_opened,
+    ngx_kexec_kernel_message,
+    ngx_kexec_kernel_closed
+};
+
+
+/*
+ * The kernels that this worker knows, by the index of the context's record.
+ * A worker serves one zone, for as long as it lives.
+ */
+
+static ngx_kexec_kernel_t  **ngx_kexec_kernels;
+static ngx_uint_t            ngx_kexec_kernels_n;
+
+
+ngx_kexec_kernel_t *
+ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
+    ngx_kexec_server_t *server, size_t max_message,
+    ngx_kexec_kernel_user_t *user, void *data)
+{
+    ngx_uint_t              n;
+    ngx_kexec_kernel_t     *kernel, **kernels;
+    ngx_kexec_zone_stat_t   stat;
+
+    if (ctx->ref.index >= ngx_kexec_kernels_n) {
+
+        ngx_kexec_zone_stat(zone, &stat);
+
+        n = stat.max_contexts;
+
+        kernels = ngx_calloc(n * sizeof(ngx_kexec_kernel_t *),
+                             ngx_cycle->log);
+        if (kernels == NULL) {
+            return NULL;
+        }
+
+        if (ngx_kexec_kernels) {
+            ngx_memcpy(kernels, ngx_kexec_kernels,
+                       ngx_kexec_kernels_n * sizeof(ngx_kexec_kernel_t *));
+            ngx_free(ngx_kexec_kernels);
+        }
+
+        ngx_kexec_kernels = kernels;
+        ngx_kexec_kernels_n = n;
+    }
+
+    kernel = ngx_kexec_kernels[ctx->ref.index];
+
+    if (kernel
+        && (kernel->context.generation != ctx->ref.generation
+            || kernel->id.len != ctx->kernel.len
+            || ngx_memcmp(kernel->id.data, ctx->kernel.data, kernel->id.len)
+               != 0))
+    {
+        ngx_kexec_kernel_free(kernel);
+        kernel = NULL;
+    }
+
+    if (kernel == NULL) {
+        kernel = ngx_kexec_kernel_create(zone, ctx, server);
+        if (kernel == NULL) {
+            return NULL;
+        }
+
+        ngx_kexec_kernels[ctx->ref.index] = kernel;
+
+    } else if (ngx_kexec_kernel_copy_server(kernel, server) != NGX_OK) {
+        return NULL;
+    }
+
+    kernel->max_message = max_message;
+    kernel->user = user;
+    kernel->data = data;
+
+    if (kernel->link) {
+        ngx_kexec_link_idle(kernel->link, 0);
+    }
+
+    return kernel;
+}
+
+
+static ngx_kexec_kernel_t *
+ngx_kexec_kernel_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
+    ngx_kexec_server_t *server)
+{
+    u_char              *p;
+    ngx_pool_t          *pool;
+    ngx_kexec_kernel_t  *kernel;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    kernel = ngx_pcalloc(pool, sizeof(ngx_kexec_kernel_t));
+    if (kernel == NULL) {
+        goto failed;
+    }
+
+    kernel->pool = pool;
+    kernel->zone = zone;
+    kernel->context = ctx->ref;
+    kernel->id = ctx->kernel;
+
+    kernel->server.socklen = ctx->socklen;
+    kernel->server.sockaddr = ngx_palloc(pool, ctx->socklen);
+    kernel->server.name.len = ctx->server_len;
+    kernel->server.name.data = ngx_pnalloc(pool, ctx->server_len);
+
+    if (kernel->server.sockaddr == NULL || kernel->server.name.data == NULL) {
+        goto failed;
+    }
+
+    ngx_memcpy(kernel->server.sockaddr, ctx->sockaddr, ctx->socklen);
+    ngx_memcpy(kernel->server.name.data, ctx->server, ctx->server_len);
+
+    if (ngx_kexec_kernel_copy_server(kernel, server) != NGX_OK) {
+        goto failed;
+    }
+
+    /*
+     * The same for every worker, so that Jupyter knows the one link from
+     * the other and replays what came in between.
+     */
+
+    p = ngx_pnalloc(pool, 2 * 16 + 2 + NGX_KEXEC_UUID_LEN);
+    if (p == NULL) {
+        goto failed;
+    }
+
+    kernel->session_id.data = p;
+    p = ngx_sprintf(p, "%016xL-%*s", ngx_kexec_zone_instance(zone),
+                    (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
+    kernel->session_id.len = p - kernel->session_id.data;
+    kernel->session = kernel->session_id;
+
+    return kernel;
+
+failed:
+
+    ngx_destroy_pool(pool);
+
+    return NULL;
+}
+
+
+/*
+ * The token may be another one than the last user's.  It is small and seldom
+ * changes; what changed is allocated anew, the kernel's pool lasts as long as
+ * the kernel.
+ */
+
+static ngx_int_t
+ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_server_t *server)
+{
+    ngx_str_t           *dst[3], *src[3];
+    ngx_uint_t           i;
+    ngx_kexec_server_t  *own;
+
+    own = &kernel->server;
+
+    dst[0] = &own->token;
+    dst[1] = &own->host;
+    dst[2] = &own->base;
+    src[0] = &server->token;
+    src[1] = &server->host;
+    src[2] = &server->base;
+
+    for (i = 0; i < 3; i++) {
+
+        if (dst[i]->len == src[i]->len
+            && ngx_memcmp(dst[i]->data, src[i]->data, src[i]->len) == 0)
+        {
+            continue;
+        }
+
+        dst[i]->data = ngx_pstrdup(kernel->pool, src[i]);
+        if (dst[i]->data == NULL) {
+            return NGX_ERROR;
+        }
+
+        dst[i]->len = src[i]->len;
+    }
+
+    own->connect_timeout = server->connect_timeout;
+    own->timeout = server->timeout;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_kexec_kernel_open(ngx_kexec_kernel_t *kernel)
+{
+    ngx_str_t  id;
+
+    if (kernel->link) {
+        ngx_kexec_link_close(kernel->link);
+    }
+
+    kernel->open = 0;
+    kernel->fresh = 1;
+
+    id.len = kernel->id.len;
+    id.data = kernel->id.data;
+
+    kernel->link = ngx_kexec_link_open(&kernel->server, &id,
+                                       &kernel->session_id,
+                                       kernel->max_message,
+                                       &ngx_kexec_kernel_handlers, kernel,
+                                       ngx_cycle->log);
+
+    return kernel->link ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_kexec_kernel_send(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
+    ngx_str_t *code, ngx_uint_t silent)
+{
+    u_char                    date[sizeof("1970-01-01T00:00:00.000Z")];
+    ngx_tm_t                  tm;
+    ngx_time_t               *tp;
+    ngx_kexec_request_msg_t   req;
+
+    if (kernel->link == NULL || !kernel->open) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&req, sizeof(ngx_kexec_request_msg_t));
+
+    tp = ngx_timeofday();
+    ngx_gmtime(tp->sec, &tm);
+
+    req.date.data = date;
+    req.date.len = ngx_sprintf(date, "%4d-%02d-%02dT%02d:%02d:%02d.%03MZ",
+                               tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                               tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                               tp->msec)
+                   - date;
+
+    req.id = *id;
+    req.session = kernel->session;
+
+    if (code) {
+        req.code = *code;
+        req.silent = silent ? 1 : 0;
+
+    } else {
+        req.info = 1;
+    }
+
+    return ngx_kexec_link_send(kernel->link, &req);
+}
+
+
+void
+ngx_kexec_kernel_release(ngx_kexec_kernel_t *kernel)
+{
+    kernel->user = NULL;
+    kernel->data = NULL;
+
+    if (kernel->link == NULL || !kernel->open || ngx_exiting) {
+        ngx_kexec_kernel_free(kernel);
+        return;
+    }
+
+    ngx_kexec_link_idle(kernel->link, 1);
+}
+
+
+void
+ngx_kexec_kernel_discard(ngx_kexec_kernel_t *kernel)
+{
+    ngx_kexec_kernel_free(kernel);
+}
+
+
+static void
+ngx_kexec_kernel_opened(ngx_kexec_link_t *link)
+{
+    ngx_kexec_kernel_t  *kernel;
+
+    kernel = ngx_kexec_link_data(link);
+
+    kernel->open = 1;
+
+    if (kernel->user) {
+        kernel->user->opened(kernel->data);
+    }
+}
+
+
+static void
+ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
+{
+    ngx_uint_t           dead;
+    ngx_kexec_kernel_t  *kernel;
+
+    kernel = ngx_kexec_link_data(link);
+
+    if (ngx_kexec_link_skipped(link)) {
+
+        if (kernel->user) {
+            kernel->user->skipped(kernel->data);
+        }
+
+        return;
+    }
+
+    if (kernel->user) {
+        kernel->user->message(kernel->data, msg);
+        return;
+    }
+
+    if (msg->type != NGX_KEXEC_MSG_STATUS) {
+        return;
+    }
+
+    /* an idle kernel that dies takes its variables along: the next one asks */
+
+    switch (ngx_kexec_message_state(msg)) {
+
+    case NGX_KEXEC_STATE_RESTARTING:
+    case NGX_KEXEC_STATE_AUTORESTARTING:
+        dead = 0;
+        break;
+
+    case NGX_KEXEC_STATE_DEAD:
+        dead = 1;
+        break;
+
+    default:
+        return;
+    }
+
+    ngx_kexec_zone_kernel_lost(kernel->zone, &kernel->context, &kernel->id,
+                               dead);
+
+    kernel->fresh = 1;
+}
+
+
+static void
+ngx_kexec_kernel_closed(ngx_kexec_link_t *link, ngx_uint_t status,
+    const char *reason)
+{
+    ngx_kexec_kernel_t  *kernel;
+
+    kernel = ngx_kexec_link_data(link);
+
+    kernel->link = NULL;
+    kernel->open = 0;
+
+    if (kernel->user) {
+        kernel->user->closed(kernel->data, status, reason);
+        return;
+    }
+
+    ngx_kexec_kernel_free(kernel);
+}
+
+
+static void
+ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel)
+{
+    if (kernel->link) {
+        ngx_kexec_link_close(kernel->link);
+        kernel->link = NULL;
+    }
+
+    if (kernel->context.index < ngx_kexec_kernels_n
+        && ngx_kexec_kernels[kernel->context.index] == kernel)
+    {
+        ngx_kexec_kernels[kernel->context.index] = NULL;
+    }
+
+    ngx_destroy_pool(kernel->pool);
+}

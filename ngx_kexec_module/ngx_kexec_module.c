@@ -1,0 +1,377 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_module.h>
+
+
+static ngx_int_t ngx_http_kexec_text_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_kexec_time_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_kexec_report_t *ngx_kexec_find_report(ngx_http_request_t *r);
+static void ngx_kexec_report_cleanup(void *data);
+
+static ngx_int_t ngx_http_kexec_add_variables(ngx_conf_t *cf);
+static ngx_int_t ngx_http_kexec_init_module(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_kexec_init_process(ngx_cycle_t *cycle);
+static void ngx_http_kexec_exit_process(ngx_cycle_t *cycle);
+static ngx_kexec_zone_t *ngx_kexec_cycle_zone(ngx_cycle_t *cycle);
+
+
+static ngx_http_module_t  ngx_http_kexec_module_ctx = {
+    ngx_http_kexec_add_variables,          /* preconfiguration */
+    NULL,                                  /* postconfiguration */
+
+    ngx_http_kexec_create_main_conf,       /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_kexec_create_loc_conf,        /* create location configuration */
+    ngx_http_kexec_merge_loc_conf          /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_kexec_module = {
+    NGX_MODULE_V1,
+    &ngx_http_kexec_module_ctx,            /* module context */
+    ngx_http_kexec_commands,               /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    ngx_http_kexec_init_module,            /* init module */
+    ngx_http_kexec_init_process,           /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_kexec_exit_process,           /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+#define NGX_KEXEC_VAR_CONTEXT    0
+#define NGX_KEXEC_VAR_EXECUTION  1
+#define NGX_KEXEC_VAR_STATUS     2
+#define NGX_KEXEC_VAR_QUEUE      3
+#define NGX_KEXEC_VAR_RUN        4
+
+
+static ngx_http_variable_t  ngx_http_kexec_vars[] = {
+
+    { ngx_string("kexec_context"), NULL, ngx_http_kexec_text_variable,
+      NGX_KEXEC_VAR_CONTEXT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("kexec_execution"), NULL, ngx_http_kexec_text_variable,
+      NGX_KEXEC_VAR_EXECUTION, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("kexec_status"), NULL, ngx_http_kexec_text_variable,
+      NGX_KEXEC_VAR_STATUS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("kexec_queue_time"), NULL, ngx_http_kexec_time_variable,
+      NGX_KEXEC_VAR_QUEUE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("kexec_run_time"), NULL, ngx_http_kexec_time_variable,
+      NGX_KEXEC_VAR_RUN, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
+};
+
+
+static ngx_str_t  ngx_kexec_statuses[] = {
+    ngx_null_string,
+    ngx_string("ok"),
+    ngx_string("error"),
+    ngx_string("cancelled"),
+    ngx_string("timeout"),
+    ngx_string("rejected"),
+    ngx_string("died")
+};
+
+
+static ngx_int_t
+ngx_http_kexec_text_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t           *status;
+    ngx_kexec_report_t  *report;
+
+    report = ngx_kexec_find_report(r);
+
+    if (report == NULL
+        || (data == NGX_KEXEC_VAR_CONTEXT && !report->has_context)
+        || (data == NGX_KEXEC_VAR_EXECUTION && !report->has_execution)
+        || (data == NGX_KEXEC_VAR_STATUS
+            && report->status == NGX_KEXEC_STATUS_NONE))
+    {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    switch (data) {
+
+    case NGX_KEXEC_VAR_CONTEXT:
+        v->len = NGX_KEXEC_UUID_LEN;
+        v->data = report->context;
+        break;
+
+    case NGX_KEXEC_VAR_EXECUTION:
+        v->len = NGX_KEXEC_UUID_LEN;
+        v->data = report->execution;
+        break;
+
+    default: /* NGX_KEXEC_VAR_STATUS */
+        status = &ngx_kexec_statuses[report->status];
+        v->len = status->len;
+        v->data = status->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_kexec_time_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    u_char              *p;
+    ngx_msec_t           ms;
+    ngx_kexec_report_t  *report;
+
+    report = ngx_kexec_find_report(r);
+
+    if (report == NULL
+        || (data == NGX_KEXEC_VAR_QUEUE && !report->has_queue_time)
+        || (data == NGX_KEXEC_VAR_RUN && !report->has_run_time))
+    {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    ms = (data == NGX_KEXEC_VAR_QUEUE) ? report->queue_time : report->run_time;
+
+    p = ngx_pnalloc(r->pool, NGX_TIME_T_LEN + 4);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    v->len = ngx_sprintf(p, "%T.%03M", (time_t) (ms / 1000), ms % 1000) - p;
+    v->data = p;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    return NGX_OK;
+}
+
+
+ngx_kexec_report_t *
+ngx_kexec_report(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_kexec_report_t  *report;
+
+    report = ngx_kexec_find_report(r);
+    if (report) {
+        return report;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_kexec_report_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    report = cln->data;
+    ngx_memzero(report, sizeof(ngx_kexec_report_t));
+
+    cln->handler = ngx_kexec_report_cleanup;
+
+    return report;
+}
+
+
+/*
+ * r->ctx is wiped by internal redirects, so the report is found as a cleanup
+ * of the request's pool, the way the realip module does it.
+ */
+
+static ngx_kexec_report_t *
+ngx_kexec_find_report(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    for (cln = r->main->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_kexec_report_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_kexec_report_cleanup(void *data)
+{
+    /* only a mark to find the report by */
+}
+
+
+ngx_kexec_zone_t *
+ngx_kexec_request_zone(ngx_http_request_t *r)
+{
+    ngx_http_kexec_main_conf_t  *kmcf;
+
+    kmcf = ngx_http_get_module_main_conf(r, ngx_http_kexec_module);
+
+    return kmcf->zone;
+}
+
+
+ngx_kexec_server_t *
+ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
+    ngx_http_request_t *r, ngx_pool_t *pool)
+{
+    ngx_str_t            token;
+    ngx_kexec_server_t  *server;
+
+    server = ngx_pcalloc(pool, sizeof(ngx_kexec_server_t));
+    if (server == NULL) {
+        return NULL;
+    }
+
+    server->host = conf->host;
+    server->base = conf->base;
+    server->connect_timeout = conf->connect_timeout;
+    server->timeout = conf->jupyter_timeout;
+
+    if (conf->token_file.len) {
+        server->token = conf->token_file;
+        return server;
+    }
+
+    if (conf->token == NULL) {
+        return server;
+    }
+
+    if (conf->token->lengths == NULL) {
+        server->token = conf->token->value;
+        return server;
+    }
+
+    if (r == NULL) {
+        return server;
+    }
+
+    if (ngx_http_complex_value(r, conf->token, &token) != NGX_OK) {
+        return NULL;
+    }
+
+    server->token.len = token.len;
+    server->token.data = ngx_pstrdup(pool, &token);
+    if (server->token.data == NULL && token.len) {
+        return NULL;
+    }
+
+    return server;
+}
+
+
+static ngx_int_t
+ngx_http_kexec_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_kexec_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_kexec_zone_t *
+ngx_kexec_cycle_zone(ngx_cycle_t *cycle)
+{
+    ngx_http_kexec_main_conf_t  *kmcf;
+
+    /* the http block may be missing */
+
+    kmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_kexec_module);
+
+    return kmcf ? kmcf->zone : NULL;
+}
+
+
+static ngx_int_t
+ngx_http_kexec_init_module(ngx_cycle_t *cycle)
+{
+    ngx_kexec_zone_t  *zone;
+
+    zone = ngx_kexec_cycle_zone(cycle);
+
+    if (zone == NULL || ngx_test_config) {
+        return NGX_OK;
+    }
+
+    return ngx_kexec_zone_init_module(zone, cycle);
+}
+
+
+static ngx_int_t
+ngx_http_kexec_init_process(ngx_cycle_t *cycle)
+{
+    ngx_kexec_zone_t  *zone;
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return NGX_OK;
+    }
+
+    zone = ngx_kexec_cycle_zone(cycle);
+
+    if (zone == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_kexec_zone_init_process(zone, cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_kexec_startup(cycle,
+               ngx_http_cycle_get_module_main_conf(cycle,
+                                                   ngx_http_kexec_module));
+}
+
+
+static void
+ngx_http_kexec_exit_process(ngx_cycle_t *cycle)
+{
+    ngx_kexec_zone_t  *zone;
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return;
+    }
+
+    zone = ngx_kexec_cycle_zone(cycle);
+
+    if (zone) {
+        ngx_kexec_zone_exit_process(zone);
+    }
+}

@@ -1,0 +1,160 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#ifndef _NGX_KEXEC_MODULE_H_INCLUDED_
+#define _NGX_KEXEC_MODULE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_zone.h>
+
+
+#define NGX_KEXEC_FAILURE_RESTART  0
+#define NGX_KEXEC_FAILURE_WAIT     1
+
+
+typedef struct {
+    ngx_kexec_zone_t           *zone;
+
+    /* locations with kexec_default_context, ngx_http_kexec_loc_conf_t * */
+    ngx_array_t                 startup;
+} ngx_http_kexec_main_conf_t;
+
+
+typedef struct {
+    ngx_http_upstream_conf_t    upstream;       /* of kexec_pass */
+    ngx_str_t                   host;
+    ngx_str_t                   base;
+    ngx_str_t                   location;
+
+    ngx_http_complex_value_t   *token;
+    ngx_str_t                   token_file;     /* its contents */
+
+    ngx_array_t                *defaults;       /* ngx_str_t, normalized */
+    ngx_str_t                   cwd;
+    ngx_array_t                *env;            /* ngx_keyval_t */
+
+    ngx_uint_t                  queue_size;
+    ngx_msec_t                  queue_timeout;
+
+    ngx_msec_t                  keepalive;
+    ngx_msec_t                  connect_timeout;
+    ngx_msec_t                  jupyter_timeout;
+    ngx_msec_t                  ready_timeout;
+    ngx_msec_t                  reconnect_timeout;
+    ngx_msec_t                  interrupt_timeout;
+    ngx_uint_t                  interrupt_failure;
+    ngx_msec_t                  client_timeout;
+
+    size_t                      max_code_size;
+    size_t                      max_message;
+    size_t                      buffer_size;
+    size_t                      max_temp_file_size;
+    ngx_path_t                 *temp_path;
+
+    unsigned                    enabled:1;      /* kexec_pass is here */
+} ngx_http_kexec_loc_conf_t;
+
+
+typedef enum {
+    NGX_KEXEC_STATUS_NONE = 0,
+    NGX_KEXEC_STATUS_OK,
+    NGX_KEXEC_STATUS_ERROR,
+    NGX_KEXEC_STATUS_CANCELLED,
+    NGX_KEXEC_STATUS_TIMEOUT,
+    NGX_KEXEC_STATUS_REJECTED,
+    NGX_KEXEC_STATUS_DIED
+} ngx_kexec_status_e;
+
+
+/*
+ * What the log's variables tell of a request.  It is in the request's pool
+ * and outlives all that the request's cleanups end.
+ */
+
+typedef struct {
+    u_char                      context[NGX_KEXEC_UUID_LEN];
+    u_char                      execution[NGX_KEXEC_UUID_LEN];
+    unsigned                    has_context:1;
+    unsigned                    has_execution:1;
+    unsigned                    has_queue_time:1;
+    unsigned                    has_run_time:1;
+    ngx_kexec_status_e          status;
+    ngx_msec_t                  queue_time;
+    ngx_msec_t                  run_time;
+} ngx_kexec_report_t;
+
+
+extern ngx_module_t   ngx_http_kexec_module;
+
+
+/* the directives (ngx_kexec_conf.c) */
+
+extern ngx_command_t  ngx_http_kexec_commands[];
+
+void *ngx_http_kexec_create_main_conf(ngx_conf_t *cf);
+void *ngx_http_kexec_create_loc_conf(ngx_conf_t *cf);
+char *ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+
+
+/* the request's report, made on first use; NULL: no memory */
+ngx_kexec_report_t *ngx_kexec_report(ngx_http_request_t *r);
+
+ngx_kexec_zone_t *ngx_kexec_request_zone(ngx_http_request_t *r);
+
+/*
+ * The Jupyter Server of a context or, when sockaddr is NULL, without an
+ * address yet; allocated from pool.  r may be NULL: then only a token that
+ * needs no request is known.
+ */
+ngx_kexec_server_t *ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
+    ngx_http_request_t *r, ngx_pool_t *pool);
+
+
+/*
+ * Answers, the only way that a request without a stream ends.  Each
+ * finalizes the request; the caller must not use it afterwards, and runs
+ * posted requests if it was not called by nginx itself.
+ */
+
+/* text/plain, as the reference server's own sentences */
+void ngx_kexec_answer_text(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *text);
+
+/* application/json; the body is used as it is */
+void ngx_kexec_answer_json(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *json);
+
+/* adds a header; values must outlive the request */
+ngx_int_t ngx_kexec_add_header(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value);
+
+
+/* a random UUID (RFC 9562, version 4), NGX_KEXEC_UUID_LEN bytes */
+void ngx_kexec_uuid(u_char *p);
+
+
+/* finds the handler of a request by its method and path below the location */
+ngx_int_t ngx_kexec_route(ngx_http_request_t *r);
+
+/* handlers of the routing table; bodies are not read yet */
+ngx_int_t ngx_kexec_execute_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_create_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_restart_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_delete_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_health_handler(ngx_http_request_t *r, ngx_str_t *id);
+
+/* default contexts, from init_process */
+ngx_int_t ngx_kexec_startup(ngx_cycle_t *cycle,
+    ngx_http_kexec_main_conf_t *kmcf);
+
+
+#endif /* _NGX_KEXEC_MODULE_H_INCLUDED_ */

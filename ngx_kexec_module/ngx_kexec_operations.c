@@ -1,0 +1,650 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_contexts.h>
+
+
+#define NGX_KEXEC_RECHECK       500
+
+/* an orderly end of a kernel takes Jupyter up to five seconds and more */
+#define NGX_KEXEC_RESTART_TIME  60000
+
+
+/*
+ * A restart or delete of a context takes the slot like an execution does, but
+ * ends all others.  It goes on when its client left, so it has its own pool.
+ */
+
+typedef struct {
+    ngx_kexec_claim_t           claim;
+    ngx_pool_t                 *pool;
+    ngx_kexec_claim_kind_e      kind;
+    ngx_kexec_context_t         ctx;
+    ngx_kexec_server_t         *server;
+    ngx_http_request_t         *request;        /* NULL: it left */
+    ngx_kexec_http_t           *http;
+    ngx_event_t                 timer;
+    ngx_event_t                 freeing;
+    unsigned                    done:1;
+} ngx_kexec_operation_t;
+
+
+/* a POST /contexts/ID/interrupt until the slot moved on */
+
+typedef struct {
+    ngx_kexec_claim_t           claim;          /* watches the context */
+    ngx_http_request_t         *request;
+    ngx_kexec_zone_t           *zone;
+    ngx_kexec_ref_t             holder;
+    ngx_event_t                 timer;
+    ngx_msec_t                  limit;
+} ngx_kexec_interruption_t;
+
+
+static ngx_int_t ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_kexec_claim_kind_e kind);
+static ngx_int_t ngx_kexec_operation_find(ngx_http_request_t *r,
+    ngx_str_t *id, ngx_kexec_context_t *ctx);
+static ngx_int_t ngx_kexec_operation_refuse(ngx_http_request_t *r,
+    ngx_uint_t status, const char *fmt, ngx_str_t *id);
+static void ngx_kexec_operation_notice(ngx_kexec_claim_t *claim);
+static void ngx_kexec_operation_timer(ngx_event_t *ev);
+static void ngx_kexec_operation_look(ngx_kexec_operation_t *op);
+static void ngx_kexec_operation_call(ngx_kexec_operation_t *op);
+static void ngx_kexec_operation_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_operation_end(ngx_kexec_operation_t *op,
+    ngx_uint_t status, const char *sentence);
+static void ngx_kexec_operation_cleanup(void *data);
+static void ngx_kexec_operation_free(ngx_event_t *ev);
+
+static void ngx_kexec_interruption_notice(ngx_kexec_claim_t *claim);
+static void ngx_kexec_interruption_timer(ngx_event_t *ev);
+static void ngx_kexec_interruption_look(ngx_kexec_interruption_t *in);
+static void ngx_kexec_interruption_cleanup(void *data);
+
+static ngx_int_t ngx_kexec_park(ngx_http_request_t *r);
+
+
+ngx_int_t
+ngx_kexec_restart_handler(ngx_http_request_t *r, ngx_str_t *id)
+{
+    return ngx_kexec_operate(r, id, NGX_KEXEC_CLAIM_RESTART);
+}
+
+
+ngx_int_t
+ngx_kexec_delete_handler(ngx_http_request_t *r, ngx_str_t *id)
+{
+    return ngx_kexec_operate(r, id, NGX_KEXEC_CLAIM_DELETE);
+}
+
+
+static ngx_int_t
+ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_kexec_claim_kind_e kind)
+{
+    ngx_int_t                   rc;
+    ngx_pool_t                 *pool;
+    ngx_http_cleanup_t         *cln;
+    ngx_kexec_context_t         ctx;
+    ngx_kexec_operation_t      *op;
+    ngx_http_kexec_loc_conf_t  *conf;
+
+    rc = ngx_kexec_operation_find(r, id, &ctx);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        goto failed;
+    }
+
+    op = ngx_pcalloc(pool, sizeof(ngx_kexec_operation_t));
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (op == NULL || cln == NULL) {
+        goto failed;
+    }
+
+    op->pool = pool;
+    op->kind = kind;
+    op->ctx = ctx;
+
+    op->server = ngx_kexec_server_create(conf, r, pool);
+    if (op->server == NULL) {
+        goto failed;
+    }
+
+    op->claim.handler = ngx_kexec_operation_notice;
+    op->claim.data = op;
+    op->claim.context = ctx.ref;
+
+    op->timer.handler = ngx_kexec_operation_timer;
+    op->timer.data = op;
+    op->timer.log = ngx_cycle->log;
+
+    op->freeing.handler = ngx_kexec_operation_free;
+    op->freeing.data = op;
+    op->freeing.log = ngx_cycle->log;
+
+    rc = ngx_kexec_claim_operate(ngx_kexec_request_zone(r), &op->claim, kind);
+
+    if (rc != NGX_OK && rc != NGX_AGAIN) {
+        ngx_destroy_pool(pool);
+
+        if (rc == NGX_ERROR) {
+            return ngx_kexec_operation_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                              "The server holds too many "
+                                              "requests, try again later", id);
+        }
+
+        return ngx_kexec_operation_refuse(r, NGX_HTTP_NOT_FOUND,
+                                          "Context %V not found", id);
+    }
+
+    op->request = r;
+
+    cln->handler = ngx_kexec_operation_cleanup;
+    cln->data = op;
+
+    ngx_add_timer(&op->timer, rc == NGX_OK ? 0 : NGX_KEXEC_RECHECK);
+
+    return ngx_kexec_park(r);
+
+failed:
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+
+    ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+
+    return NGX_DONE;
+}
+
+
+/*
+ * The context of the path; "default" is the default one of python.  After this
+ * the request has one more reference, and is answered unless NGX_OK comes
+ * back.
+ */
+
+static ngx_int_t
+ngx_kexec_operation_find(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_kexec_context_t *ctx)
+{
+    ngx_int_t            rc;
+    ngx_str_t            python;
+    ngx_kexec_zone_t    *zone;
+    ngx_kexec_report_t  *report;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    r->main->count++;
+
+    zone = ngx_kexec_request_zone(r);
+
+    if (id->len == 7 && ngx_strncmp(id->data, "default", 7) == 0) {
+        ngx_str_set(&python, "python");
+        rc = ngx_kexec_zone_default(zone, &python, ctx);
+
+    } else {
+        rc = ngx_kexec_zone_find(zone, id, ctx);
+    }
+
+    if (rc != NGX_OK || ctx->state == NGX_KEXEC_CONTEXT_DELETING
+        || ctx->state == NGX_KEXEC_CONTEXT_FAILED)
+    {
+        return ngx_kexec_operation_refuse(r, NGX_HTTP_NOT_FOUND,
+                                          "Context %V not found", id);
+    }
+
+    report = ngx_kexec_report(r);
+
+    if (report) {
+        report->has_context = 1;
+        ngx_memcpy(report->context, ctx->id, NGX_KEXEC_UUID_LEN);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_kexec_operation_refuse(ngx_http_request_t *r, ngx_uint_t status,
+    const char *fmt, ngx_str_t *id)
+{
+    size_t     len;
+    ngx_str_t  text;
+
+    len = ngx_strlen(fmt) + id->len;
+
+    text.data = ngx_pnalloc(r->pool, len);
+    if (text.data == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return NGX_DONE;
+    }
+
+    text.len = ngx_snprintf(text.data, len, fmt, id) - text.data;
+
+    ngx_kexec_answer_text(r, status, &text);
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t
+ngx_kexec_park(ngx_http_request_t *r)
+{
+    ngx_event_t  *rev;
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    rev = r->connection->read;
+
+    /* a client that left before is seen now or never */
+
+    if (rev->ready) {
+        ngx_post_event(rev, &ngx_posted_events);
+
+    } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_kexec_operation_notice(ngx_kexec_claim_t *claim)
+{
+    ngx_kexec_operation_look(claim->data);
+}
+
+
+static void
+ngx_kexec_operation_timer(ngx_event_t *ev)
+{
+    ngx_kexec_operation_look(ev->data);
+}
+
+
+static void
+ngx_kexec_operation_look(ngx_kexec_operation_t *op)
+{
+    ngx_kexec_claim_look_t  look;
+
+    if (op->done || op->http) {
+        return;
+    }
+
+    ngx_kexec_claim_look(&op->claim, &look);
+
+    switch (look.state) {
+
+    case NGX_KEXEC_CLAIM_QUEUED:
+        ngx_add_timer(&op->timer, NGX_KEXEC_RECHECK);
+        return;
+
+    case NGX_KEXEC_CLAIM_HELD:
+
+        if (op->kind == NGX_KEXEC_CLAIM_RESTART
+            && look.verdict == NGX_KEXEC_VERDICT_DELETED)
+        {
+            break;
+        }
+
+        ngx_kexec_operation_call(op);
+        return;
+
+    default:
+        break;
+    }
+
+    ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
+                            "The context was deleted meanwhile");
+}
+
+
+static void
+ngx_kexec_operation_call(ngx_kexec_operation_t *op)
+{
+    ngx_str_t  id;
+
+    /* its creator or last holder may have changed what is known of it */
+
+    if (ngx_kexec_zone_get(op->claim.zone, &op->claim.context, &op->ctx)
+        != NGX_OK)
+    {
+        ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
+                                "The context was deleted meanwhile");
+        return;
+    }
+
+    op->server->sockaddr = (struct sockaddr *) op->ctx.sockaddr;
+    op->server->socklen = op->ctx.socklen;
+    op->server->name.len = op->ctx.server_len;
+    op->server->name.data = op->ctx.server;
+
+    if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
+
+        if (op->ctx.kernel.len == 0) {
+
+            /* Jupyter gave it up: the next execution starts a new one */
+
+            ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+            return;
+        }
+
+        ngx_kexec_claim_phase(&op->claim, NGX_KEXEC_PHASE_RESTARTING);
+
+        id.len = op->ctx.kernel.len;
+        id.data = op->ctx.kernel.data;
+
+        op->http = ngx_kexec_jupyter_restart(op->server, &id,
+                                             ngx_kexec_operation_handler, op,
+                                             ngx_cycle->log);
+        if (op->http) {
+            op->http->timeout = NGX_KEXEC_RESTART_TIME;
+        }
+
+    } else {
+        id.len = op->ctx.session.len;
+        id.data = op->ctx.session.data;
+
+        op->http = ngx_kexec_jupyter_delete(op->server, &id,
+                                            ngx_kexec_operation_handler, op,
+                                            ngx_cycle->log);
+    }
+
+    if (op->http == NULL) {
+        ngx_kexec_operation_end(op, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                "out of memory");
+    }
+}
+
+
+static void
+ngx_kexec_operation_handler(ngx_kexec_http_t *http)
+{
+    ngx_uint_t              status, gone;
+    ngx_kexec_operation_t  *op;
+
+    op = http->data;
+    op->http = NULL;
+
+    status = http->status;
+    gone = (status == NGX_HTTP_NOT_FOUND || status == 410);
+
+    if (status == 0 || (status >= 300 && !gone)) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "Jupyter did not %s the kernel of context %*s: %ui %s",
+                      op->kind == NGX_KEXEC_CLAIM_RESTART ? "restart"
+                                                          : "delete",
+                      (size_t) NGX_KEXEC_UUID_LEN, op->ctx.id, status,
+                      http->error ? http->error : "");
+    }
+
+    if (op->kind == NGX_KEXEC_CLAIM_DELETE) {
+
+        if (gone || (status >= 200 && status < 300)) {
+            ngx_kexec_zone_remove(&op->claim);
+            ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+            return;
+        }
+
+        /* when the claim leaves, it is a context as before */
+
+    } else if (gone) {
+        ngx_kexec_zone_remove(&op->claim);
+        ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
+                                "The context's kernel was deleted in Jupyter, "
+                                "the context is gone");
+        return;
+    }
+
+    if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
+
+        /* after a failure too: the kernel may be in any state */
+
+        op->ctx.epoch++;
+        op->ctx.ready = 0;
+        op->ctx.prepared = 0;
+        op->ctx.owes_restore = 0;
+        op->ctx.dirty = 0;
+
+        ngx_kexec_zone_update(&op->claim, &op->ctx);
+
+        if (status >= 200 && status < 300) {
+            ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+            return;
+        }
+    }
+
+    if (status == 0) {
+        ngx_kexec_operation_end(op, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                "Jupyter is not reachable");
+        return;
+    }
+
+    ngx_kexec_operation_end(op, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                            op->kind == NGX_KEXEC_CLAIM_RESTART
+                            ? "Failed to restart context"
+                            : "Failed to remove context");
+}
+
+
+static void
+ngx_kexec_operation_end(ngx_kexec_operation_t *op, ngx_uint_t status,
+    const char *sentence)
+{
+    ngx_str_t            text;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    op->done = 1;
+
+    if (op->timer.timer_set) {
+        ngx_del_timer(&op->timer);
+    }
+
+    ngx_kexec_claim_leave(&op->claim);
+
+    ngx_post_event(&op->freeing, &ngx_posted_events);
+
+    r = op->request;
+    op->request = NULL;
+
+    if (r == NULL) {
+        return;
+    }
+
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (sentence) {
+        text.data = (u_char *) sentence;
+        text.len = ngx_strlen(sentence);
+        ngx_kexec_answer_text(r, status, &text);
+
+    } else {
+        ngx_str_set(&text, "null");
+        ngx_kexec_answer_json(r, status, &text);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_kexec_operation_cleanup(void *data)
+{
+    ngx_kexec_operation_t *op = data;
+
+    ngx_http_request_t  *r;
+
+    r = op->request;
+
+    if (r) {
+        op->request = NULL;
+    }
+}
+
+
+static void
+ngx_kexec_operation_free(ngx_event_t *ev)
+{
+    ngx_kexec_operation_t *op = ev->data;
+
+    ngx_destroy_pool(op->pool);
+}
+
+
+ngx_int_t
+ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_int_t                   rc;
+    ngx_str_t                   text;
+    ngx_http_cleanup_t         *cln;
+    ngx_kexec_context_t         ctx;
+    ngx_kexec_interruption_t   *in;
+    ngx_http_kexec_loc_conf_t  *conf;
+
+    rc = ngx_kexec_operation_find(r, id, &ctx);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
+
+    in = ngx_pcalloc(r->pool, sizeof(ngx_kexec_interruption_t));
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (in == NULL || cln == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return NGX_DONE;
+    }
+
+    in->request = r;
+    in->zone = ngx_kexec_request_zone(r);
+    in->limit = ngx_current_msec + conf->interrupt_timeout;
+
+    in->claim.handler = ngx_kexec_interruption_notice;
+    in->claim.data = in;
+    in->claim.context = ctx.ref;
+
+    in->timer.handler = ngx_kexec_interruption_timer;
+    in->timer.data = r->connection;
+    in->timer.log = r->connection->log;
+
+    cln->handler = ngx_kexec_interruption_cleanup;
+    cln->data = in;
+
+    /* watched first, so that no change is missed */
+
+    rc = ngx_kexec_claim_watch(in->zone, &in->claim);
+
+    if (rc == NGX_ERROR) {
+        return ngx_kexec_operation_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                          "The server holds too many "
+                                          "requests, try again later", id);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_kexec_claim_interrupt(in->zone, &ctx.ref, &in->holder);
+    }
+
+    switch (rc) {
+
+    case NGX_OK:
+        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK,
+                                          conf->interrupt_timeout));
+        return ngx_kexec_park(r);
+
+    case NGX_DONE:
+        ngx_str_set(&text, "null");
+        ngx_kexec_answer_json(r, NGX_HTTP_OK, &text);
+        return NGX_DONE;
+
+    default:
+        return ngx_kexec_operation_refuse(r, NGX_HTTP_NOT_FOUND,
+                                          "Context %V not found", id);
+    }
+}
+
+
+static void
+ngx_kexec_interruption_notice(ngx_kexec_claim_t *claim)
+{
+    ngx_kexec_interruption_look(claim->data);
+}
+
+
+static void
+ngx_kexec_interruption_timer(ngx_event_t *ev)
+{
+    ngx_kexec_interruption_look((ngx_kexec_interruption_t *)
+                 ((u_char *) ev - offsetof(ngx_kexec_interruption_t, timer)));
+}
+
+
+static void
+ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
+{
+    ngx_str_t           text;
+    ngx_msec_int_t      left;
+    ngx_connection_t   *c;
+
+    c = in->request->connection;
+
+    ngx_http_set_log_request(c->log, in->request);
+
+    if (!ngx_kexec_claim_holds(in->zone, &in->claim.context, &in->holder)) {
+        ngx_str_set(&text, "null");
+        ngx_kexec_answer_json(in->request, NGX_HTTP_OK, &text);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    left = (ngx_msec_int_t) (in->limit - ngx_current_msec);
+
+    if (left > 0) {
+        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK, left));
+        return;
+    }
+
+    ngx_str_set(&text, "The code does not react to interrupts, restart the "
+                "context to end it");
+    ngx_kexec_answer_text(in->request, NGX_HTTP_GATEWAY_TIME_OUT, &text);
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_kexec_interruption_cleanup(void *data)
+{
+    ngx_kexec_interruption_t *in = data;
+
+    ngx_kexec_claim_leave(&in->claim);
+
+    if (in->timer.timer_set) {
+        ngx_del_timer(&in->timer);
+    }
+}

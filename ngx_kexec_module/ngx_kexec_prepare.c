@@ -1,0 +1,904 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_execution.h>
+
+
+/* a fence, or a silent request, that is not back is sent once more */
+#define NGX_KEXEC_FENCE       1000
+#define NGX_KEXEC_SETUP       2000
+
+/* the longest pause between two tries to open a link */
+#define NGX_KEXEC_CONNECT     1000
+
+/* what a silent request does, in the order of an execution's set-up */
+#define NGX_KEXEC_STEP_OWED   0     /* puts back what an earlier one left */
+#define NGX_KEXEC_STEP_CWD    1
+#define NGX_KEXEC_STEP_COMMON 2     /* kexec_env */
+#define NGX_KEXEC_STEP_ENV    3     /* the request's env_vars */
+#define NGX_KEXEC_STEP_DONE   4
+
+
+/* a snippet's source, growing in an execution's pool */
+
+typedef struct {
+    ngx_kexec_out_t              out;
+    u_char                      *start;
+    ngx_pool_t                  *pool;
+} ngx_kexec_snippet_t;
+
+
+static void ngx_kexec_connect_later(ngx_kexec_execution_t *ex);
+static void ngx_kexec_opened(void *data);
+static void ngx_kexec_closed(void *data, ngx_uint_t status,
+    const char *reason);
+static void ngx_kexec_message(void *data, ngx_kexec_message_t *msg);
+static void ngx_kexec_skipped(void *data);
+static ngx_uint_t ngx_kexec_ask_is(ngx_kexec_ask_t *ask,
+    ngx_kexec_message_t *msg);
+static void ngx_kexec_fence_back(ngx_kexec_execution_t *ex);
+static void ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
+static ngx_int_t ngx_kexec_setup_source(ngx_kexec_execution_t *ex,
+    ngx_str_t *source);
+static ngx_int_t ngx_kexec_snippet_more(ngx_kexec_out_t *out);
+static void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
+
+
+static ngx_kexec_kernel_user_t  ngx_kexec_execution_user = {
+    ngx_kexec_opened,
+    ngx_kexec_message,
+    ngx_kexec_skipped,
+    ngx_kexec_closed
+};
+
+
+/* the slot is ours, and with it the kernel */
+
+void
+ngx_kexec_granted(ngx_kexec_execution_t *ex)
+{
+    ngx_msec_t           waited;
+    ngx_kexec_report_t  *report;
+
+    if (ngx_kexec_zone_get(ex->claim.zone, &ex->claim.context, &ex->ctx)
+        != NGX_OK)
+    {
+        ngx_kexec_fail(ex, NGX_HTTP_NOT_FOUND, "ContextDeleted",
+                       "the context is gone, the code did not run");
+        return;
+    }
+
+    if (ex->client) {
+        waited = ngx_current_msec - ex->entered;
+
+        report = ex->client->report;
+        report->has_queue_time = 1;
+        report->queue_time = waited;
+    }
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_PREPARING);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
+
+    ex->recover = ex->ctx.dirty;
+
+    if (ex->ctx.kernel.len == 0) {
+        ngx_kexec_session(ex);
+        return;
+    }
+
+    ngx_kexec_connect(ex);
+}
+
+
+/* takes the kernel and, where there is none yet, opens a link to it */
+
+void
+ngx_kexec_connect(ngx_kexec_execution_t *ex)
+{
+    if (ex->kernel == NULL) {
+        ex->kernel = ngx_kexec_kernel_take(ex->claim.zone, &ex->ctx,
+                                           ex->server, ex->conf->max_message,
+                                           &ngx_kexec_execution_user, ex);
+        if (ex->kernel == NULL) {
+            ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                           "InternalError", "out of memory");
+            return;
+        }
+    }
+
+    if (ex->kernel->open) {
+        ngx_kexec_probe(ex);
+        return;
+    }
+
+    if (ex->state <= NGX_KEXEC_EX_SETUP) {
+        ex->state = NGX_KEXEC_EX_LINKING;
+        ex->log.action = "opening the link to the kernel";
+    }
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_LINK))
+        && (ex->client || ex->kind == NGX_KEXEC_CLAIM_CREATE))
+    {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LINK, ex->conf->reconnect_timeout);
+    }
+
+    if (ngx_kexec_kernel_open(ex->kernel) != NGX_OK) {
+        ngx_kexec_connect_later(ex);
+    }
+}
+
+
+/* at once the first time, then with growing pauses */
+
+static void
+ngx_kexec_connect_later(ngx_kexec_execution_t *ex)
+{
+    ngx_msec_t  pause;
+
+    pause = ex->tries ? 50 << ngx_min(ex->tries, 8) : 0;
+    ex->tries++;
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT,
+                   ngx_min(pause, NGX_KEXEC_CONNECT));
+}
+
+
+static void
+ngx_kexec_opened(void *data)
+{
+    ngx_kexec_execution_t *ex = data;
+
+    if (ex->state == NGX_KEXEC_EX_DONE) {
+        return;
+    }
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
+                   "kexec link open in state %d", ex->state);
+
+    ex->tries = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
+
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_LINKING:
+        ngx_kexec_probe(ex);
+        break;
+
+    case NGX_KEXEC_EX_SENT:
+    case NGX_KEXEC_EX_BUSY:
+
+        /*
+         * What was printed meanwhile comes now.  A fence behind it shows
+         * when it is all there.
+         */
+
+        ngx_kexec_claim_phase(&ex->claim, ex->cancel
+                                          ? NGX_KEXEC_PHASE_CANCELLING
+                                          : NGX_KEXEC_PHASE_RUNNING);
+        ngx_kexec_fence(ex);
+        break;
+
+    default:
+
+        /* the answer to a silent request may be lost with the link */
+
+        ngx_kexec_fence(ex);
+    }
+}
+
+
+/*
+ * Is the kernel there?  A fence's reply shows that it answers, a message on
+ * iopub with the fence as its parent that its output reaches us.
+ */
+
+void
+ngx_kexec_probe(ngx_kexec_execution_t *ex)
+{
+    if (ex->ctx.ready && !ex->kernel->fresh && !ex->recover) {
+        ngx_kexec_setup(ex);
+        return;
+    }
+
+    ex->state = NGX_KEXEC_EX_PROBING;
+    ex->log.action = "waiting for the kernel to be ready";
+
+    ngx_kexec_fence(ex);
+
+    if (ex->recover) {
+
+        /*
+         * The code of a dead worker's execution may still run here.  If the
+         * fence does not come back soon, it does.
+         */
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, 300);
+    }
+}
+
+
+void
+ngx_kexec_fence(ngx_kexec_execution_t *ex)
+{
+    (void) ngx_kexec_ask(ex, &ex->fence, NULL, 0);
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE);
+}
+
+
+/* it may be lost, or the kernel busy: the same one once more */
+
+void
+ngx_kexec_fence_again(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id;
+
+    if (!ex->fence.sent) {
+        return;
+    }
+
+    ex->fence.late = 1;
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE);
+
+    if (ex->kernel && ex->kernel->open) {
+
+        id.len = ex->fence.len;
+        id.data = ex->fence.id;
+
+        (void) ngx_kexec_kernel_send(ex->kernel, &id, NULL, 0);
+    }
+
+    if (ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY) {
+        ngx_kexec_run_fence(ex);
+    }
+}
+
+
+/* without a link it counts as sent too: the fence is repeated by its timer */
+
+ngx_int_t
+ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
+    ngx_str_t *code, ngx_uint_t silent)
+{
+    ngx_str_t  id;
+
+    ngx_memzero(ask, sizeof(ngx_kexec_ask_t));
+
+    ask->sent = 1;
+    ask->len = ngx_snprintf(ask->id, sizeof(ask->id), "%*s-%ui",
+                            (size_t) NGX_KEXEC_UUID_LEN, ex->id,
+                            ++ex->serial)
+               - ask->id;
+
+    id.len = ask->len;
+    id.data = ask->id;
+
+    if (ex->kernel == NULL || !ex->kernel->open) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_kexec_kernel_send(ex->kernel, &id, code, silent);
+}
+
+
+static ngx_uint_t
+ngx_kexec_ask_is(ngx_kexec_ask_t *ask, ngx_kexec_message_t *msg)
+{
+    return ask->sent
+           && msg->parent_id.len == ask->len
+           && ngx_memcmp(msg->parent_id.data, ask->id, ask->len) == 0;
+}
+
+
+static void
+ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
+{
+    ngx_kexec_execution_t *ex = data;
+
+    ngx_kexec_ask_t    *ask;
+    ngx_kexec_reply_t   reply;
+
+    if (ex->state == NGX_KEXEC_EX_DONE) {
+        return;
+    }
+
+    if (ngx_kexec_ask_is(&ex->ask, msg)) {
+        ngx_kexec_run_message(ex, msg);
+        return;
+    }
+
+    if (ngx_kexec_ask_is(&ex->fence, msg)) {
+        ask = &ex->fence;
+
+    } else if (ngx_kexec_ask_is(&ex->silent, msg)) {
+        ask = &ex->silent;
+
+    } else {
+
+        if (msg->type == NGX_KEXEC_MSG_STATUS) {
+
+            /* Jupyter's own words about the kernel have no parent */
+
+            switch (ngx_kexec_message_state(msg)) {
+
+            case NGX_KEXEC_STATE_RESTARTING:
+            case NGX_KEXEC_STATE_AUTORESTARTING:
+                ngx_kexec_died(ex, 0);
+                break;
+
+            case NGX_KEXEC_STATE_DEAD:
+                ngx_kexec_died(ex, 1);
+                break;
+
+            default:
+                break;
+            }
+        }
+
+        return;
+    }
+
+    if (msg->channel == NGX_KEXEC_CHANNEL_IOPUB) {
+        ask->iopub = 1;
+    }
+
+    switch (msg->type) {
+
+    case NGX_KEXEC_MSG_STATUS:
+
+        if (ngx_kexec_message_state(msg) == NGX_KEXEC_STATE_IDLE) {
+            ask->idle = 1;
+        }
+
+        break;
+
+    case NGX_KEXEC_MSG_EXECUTE_REPLY:
+        ngx_kexec_message_reply(msg, &reply);
+        ask->status = reply.status;
+        ask->reply = 1;
+        break;
+
+    case NGX_KEXEC_MSG_KERNEL_INFO_REPLY:
+        ask->reply = 1;
+        break;
+
+    default:
+        break;
+    }
+
+    if (ask == &ex->fence) {
+        ngx_kexec_fence_back(ex);
+        return;
+    }
+
+    if (ask->reply) {
+        ngx_kexec_setup_answered(ex);
+    }
+}
+
+
+static void
+ngx_kexec_skipped(void *data)
+{
+    ngx_kexec_execution_t *ex = data;
+
+    if (ex->state == NGX_KEXEC_EX_BUSY) {
+        ex->dropped = 1;
+    }
+}
+
+
+static void
+ngx_kexec_closed(void *data, ngx_uint_t status, const char *reason)
+{
+    ngx_kexec_execution_t *ex = data;
+
+    if (ex->state == NGX_KEXEC_EX_DONE) {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, &ex->log, 0,
+                  "link to the kernel closed: %s (%ui)", reason, status);
+
+    if (status == NGX_HTTP_NOT_FOUND) {
+        ngx_kexec_gone(ex);
+        return;
+    }
+
+    if (ex->state <= NGX_KEXEC_EX_SETUP
+        && (status == NGX_HTTP_FORBIDDEN || status == NGX_HTTP_UNAUTHORIZED))
+    {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "Jupyter refused the token (%ui)", status);
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       "JupyterUnavailable",
+                       "Jupyter refused the server's token (%ui), the code "
+                       "did not run", status);
+        return;
+    }
+
+    if (status == 1009 && ex->state == NGX_KEXEC_EX_SENT) {
+
+        /* Tornado's limit, 10 MiB unless configured: it was not passed on */
+
+        ngx_kexec_fail(ex, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, "CodeTooLarge",
+                       "Jupyter refused the code as too large (%uz bytes), "
+                       "it did not run", ex->code.len);
+        return;
+    }
+
+    if (ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY) {
+        ex->cut = 1;
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RECONNECTING);
+    }
+
+    if (ex->state == NGX_KEXEC_EX_PROBING) {
+        ex->state = NGX_KEXEC_EX_LINKING;
+    }
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_LINK))
+        && (ex->client || ex->kind == NGX_KEXEC_CLAIM_CREATE))
+    {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LINK, ex->conf->reconnect_timeout);
+    }
+
+    ngx_kexec_connect_later(ex);
+}
+
+
+static void
+ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_ask_t  *fence;
+
+    fence = &ex->fence;
+
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_PROBING:
+
+        if (!fence->reply || !fence->iopub) {
+            return;
+        }
+
+        break;
+
+    case NGX_KEXEC_EX_SENT:
+    case NGX_KEXEC_EX_BUSY:
+
+        ngx_kexec_run_fence(ex);
+        return;
+
+    case NGX_KEXEC_EX_BARRIER:
+    case NGX_KEXEC_EX_SETUP:
+    case NGX_KEXEC_EX_RESTORING:
+
+        if (!fence->reply && !fence->idle) {
+            return;
+        }
+
+        break;
+
+    default:
+        return;
+    }
+
+    fence->sent = 0;
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_PROBING:
+
+        if (ex->interrupts && ex->http == NULL) {
+
+            /* the orphan's end was hastened: one more fence is the barrier */
+
+            ex->interrupts = 0;
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+            ngx_kexec_fence(ex);
+            return;
+        }
+
+        if (ex->http) {
+            ngx_kexec_fence(ex);
+            return;
+        }
+
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+        ex->recover = 0;
+        ex->kernel->fresh = 0;
+        ex->ctx.ready = 1;
+        ex->ctx.dirty = 0;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        if (ex->ask.sent) {
+
+            /* sent before the kernel died, and the new one never saw it */
+
+            ex->ask.sent = 0;
+        }
+
+        ngx_kexec_setup(ex);
+        return;
+
+    case NGX_KEXEC_EX_BARRIER:
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_BARRIER);
+        ngx_kexec_restore(ex);
+        return;
+
+    default: /* NGX_KEXEC_EX_SETUP, NGX_KEXEC_EX_RESTORING */
+
+        if (!ex->silent.reply) {
+
+            /* the silent request was lost: its repetition does no harm */
+
+            if (ex->state == NGX_KEXEC_EX_SETUP) {
+                ngx_kexec_setup(ex);
+            } else {
+                ngx_kexec_restore(ex);
+            }
+        }
+    }
+}
+
+
+/* Jupyter says that the kernel process is gone; it starts another by itself */
+
+static void
+ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
+{
+    ngx_log_error(NGX_LOG_WARN, &ex->log, 0, "the kernel died%s",
+                  dead ? " and was given up by Jupyter" : "");
+
+    ex->ctx.ready = 0;
+    ex->ctx.prepared = 0;
+    ex->ctx.owes_restore = 0;
+    ex->ctx.dirty = 0;
+    ex->ctx.epoch++;
+    ex->env_set = 0;
+    ex->recover = 0;
+    ex->kernel->fresh = 1;
+
+    if (dead) {
+        ex->dead = 1;
+        ex->ctx.kernel.len = 0;
+    }
+
+    if (ex->kind == NGX_KEXEC_CLAIM_RUN) {
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+    }
+
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_LINKING:
+    case NGX_KEXEC_EX_PROBING:
+    case NGX_KEXEC_EX_SETUP:
+        ex->silent.sent = 0;
+        ex->step = NGX_KEXEC_STEP_OWED;
+        break;
+
+    case NGX_KEXEC_EX_SENT:
+    case NGX_KEXEC_EX_BUSY:
+        ngx_kexec_run_died(ex, dead);
+        return;
+
+    case NGX_KEXEC_EX_BARRIER:
+    case NGX_KEXEC_EX_RESTORING:
+
+        /* there is nothing left to be put back */
+
+        ngx_kexec_done(ex);
+        return;
+
+    default:
+        return;
+    }
+
+    if (dead) {
+        ngx_kexec_session(ex);
+        return;
+    }
+
+    if (ex->state != NGX_KEXEC_EX_LINKING) {
+        ngx_kexec_probe(ex);
+    }
+}
+
+
+/* the next silent request that is needed, or the code */
+
+void
+ngx_kexec_setup(ngx_kexec_execution_t *ex)
+{
+    ngx_int_t  rc;
+    ngx_str_t  source;
+
+    ex->state = NGX_KEXEC_EX_SETUP;
+    ex->log.action = "preparing the kernel";
+
+    for ( ;; ) {
+
+        if (ex->cancel == NGX_KEXEC_CANCEL_CLIENT
+            || ex->cancel == NGX_KEXEC_CANCEL_INTERRUPT)
+        {
+            ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
+                           "interrupted before its code ran");
+            ngx_kexec_tell_end(ex);
+            ngx_kexec_restore(ex);
+            return;
+        }
+
+        if (ex->step == NGX_KEXEC_STEP_DONE) {
+            break;
+        }
+
+        rc = ngx_kexec_setup_source(ex, &source);
+
+        if (rc == NGX_ERROR) {
+            ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                           "InternalError", "out of memory");
+            return;
+        }
+
+        if (rc == NGX_DECLINED) {
+            ex->step++;
+            continue;
+        }
+
+        if (ex->step == NGX_KEXEC_STEP_ENV) {
+
+            /* from here on it is owed to put them back, whoever does it */
+
+            ex->env_set = 1;
+            ex->ctx.owes_restore = 1;
+            ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+        }
+
+        (void) ngx_kexec_ask(ex, &ex->silent, &source, 1);
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP);
+        return;
+    }
+
+    if (!ex->ctx.prepared) {
+        ex->ctx.prepared = 1;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+    }
+
+    if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
+
+        if (ex->abandoned && !ex->ctx.is_default) {
+            ngx_kexec_fail(ex, NGX_HTTP_CLIENT_CLOSED_REQUEST, "Abandoned",
+                           "nobody waits for the context any more");
+            return;
+        }
+
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_READY);
+
+    ngx_kexec_send_code(ex);
+}
+
+
+static ngx_int_t
+ngx_kexec_setup_source(ngx_kexec_execution_t *ex, ngx_str_t *source)
+{
+    ngx_int_t              rc;
+    ngx_str_t              cwd;
+    ngx_kexec_snippet_t    snippet;
+    ngx_kexec_language_e   kind;
+
+    ngx_memzero(&snippet, sizeof(ngx_kexec_snippet_t));
+
+    snippet.pool = ex->pool;
+    snippet.out.more = ngx_kexec_snippet_more;
+    snippet.out.data = &snippet;
+
+    kind = ex->ctx.kind;
+    rc = NGX_DECLINED;
+
+    switch (ex->step) {
+
+    case NGX_KEXEC_STEP_OWED:
+
+        if (ex->ctx.owes_restore) {
+            rc = ngx_kexec_language_restore(&snippet.out, kind);
+        }
+
+        break;
+
+    case NGX_KEXEC_STEP_CWD:
+
+        cwd.len = ex->ctx.cwd_len;
+        cwd.data = ex->ctx.cwd;
+
+        if (!ex->ctx.prepared && cwd.len) {
+            rc = ngx_kexec_language_cwd(&snippet.out, kind, &cwd);
+        }
+
+        break;
+
+    case NGX_KEXEC_STEP_COMMON:
+
+        if (!ex->ctx.prepared && ex->conf->env) {
+            rc = ngx_kexec_language_set(&snippet.out, kind,
+                                        ex->conf->env->elts,
+                                        ex->conf->env->nelts, 0);
+        }
+
+        break;
+
+    case NGX_KEXEC_STEP_ENV:
+
+        if (ex->nenv) {
+            rc = ngx_kexec_language_set(&snippet.out, kind, ex->env, ex->nenv,
+                                        1);
+        }
+
+        break;
+    }
+
+    source->data = snippet.start;
+    source->len = snippet.out.pos - snippet.start;
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_kexec_snippet_more(ngx_kexec_out_t *out)
+{
+    ngx_kexec_snippet_t *snippet = out->data;
+
+    size_t   len, size;
+    u_char  *p;
+
+    len = out->pos - snippet->start;
+    size = len ? 2 * (out->end - snippet->start) : 1024;
+
+    p = ngx_pnalloc(snippet->pool, size);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (len) {
+        ngx_memcpy(p, snippet->start, len);
+        (void) ngx_pfree(snippet->pool, snippet->start);
+    }
+
+    snippet->start = p;
+    out->pos = p + len;
+    out->end = p + size;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_reply_e  status;
+
+    status = ex->silent.status;
+
+    ex->silent.sent = 0;
+    ex->fence.sent = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_SETUP);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+
+    if (ex->state == NGX_KEXEC_EX_RESTORING) {
+
+        if (status == NGX_KEXEC_REPLY_ABORTED) {
+            ngx_kexec_restore(ex);
+            return;
+        }
+
+        if (status != NGX_KEXEC_REPLY_OK) {
+            ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                          "the kernel could not put variables back");
+        }
+
+        ex->env_set = 0;
+        ex->ctx.owes_restore = 0;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    if (ex->state != NGX_KEXEC_EX_SETUP) {
+        return;
+    }
+
+    if (status == NGX_KEXEC_REPLY_ABORTED) {
+        ngx_kexec_setup(ex);
+        return;
+    }
+
+    if (status != NGX_KEXEC_REPLY_OK) {
+
+        if (ex->step == NGX_KEXEC_STEP_CWD
+            && ex->kind == NGX_KEXEC_CLAIM_CREATE)
+        {
+            ngx_kexec_fail(ex, NGX_HTTP_BAD_REQUEST, "BadCwd",
+                           "The working directory %*s does not exist or "
+                           "cannot be entered", ex->ctx.cwd_len, ex->ctx.cwd);
+            return;
+        }
+
+        if (ex->step == NGX_KEXEC_STEP_ENV) {
+            ngx_kexec_tell(ex, "EnvironmentError", "the kernel could not set "
+                           "the environment variables, the code did not run");
+            ngx_kexec_tell_end(ex);
+            ngx_kexec_restore(ex);
+            return;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "step %ui of the kernel's preparation failed",
+                      ex->step);
+    }
+
+    if (ex->step == NGX_KEXEC_STEP_OWED) {
+        ex->ctx.owes_restore = 0;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+    }
+
+    ex->step++;
+
+    ngx_kexec_setup(ex);
+}
+
+
+/* the last step before the slot goes on */
+
+void
+ngx_kexec_restore(ngx_kexec_execution_t *ex)
+{
+    ngx_int_t  rc;
+    ngx_str_t  source;
+
+    if (!ex->env_set || ex->ctx.kernel.len == 0) {
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    ex->state = NGX_KEXEC_EX_RESTORING;
+    ex->log.action = "putting variables back";
+    ex->step = NGX_KEXEC_STEP_OWED;
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RESTORING);
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_BARRIER))) {
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_READY);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER,
+                       ex->conf->interrupt_timeout);
+    }
+
+    rc = ngx_kexec_setup_source(ex, &source);
+
+    if (rc != NGX_OK) {
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    (void) ngx_kexec_ask(ex, &ex->silent, &source, 1);
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP);
+}

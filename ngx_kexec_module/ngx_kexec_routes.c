@@ -1,0 +1,414 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_module.h>
+
+
+typedef ngx_int_t (*ngx_kexec_handler_pt)(ngx_http_request_t *r,
+    ngx_str_t *id);
+
+
+/* "*" stands for one segment, which is handed to the handler */
+
+typedef struct {
+    ngx_uint_t              method;
+    ngx_str_t               path;
+    ngx_kexec_handler_pt    handler;
+} ngx_kexec_route_t;
+
+
+static ngx_uint_t ngx_kexec_route_match(ngx_str_t *path, ngx_str_t *pattern,
+    ngx_str_t *id);
+static void ngx_kexec_route_allow(ngx_http_request_t *r, ngx_str_t *path);
+static void ngx_kexec_route_redirect(ngx_http_request_t *r);
+static void ngx_kexec_answer(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *type, ngx_str_t *body);
+
+
+static ngx_kexec_route_t  ngx_kexec_routes[] = {
+
+    { NGX_HTTP_GET, ngx_string("/health"), ngx_kexec_health_handler },
+
+    { NGX_HTTP_POST, ngx_string("/execute"), ngx_kexec_execute_handler },
+
+    { NGX_HTTP_GET, ngx_string("/contexts"), ngx_kexec_list_handler },
+
+    { NGX_HTTP_POST, ngx_string("/contexts"), ngx_kexec_create_handler },
+
+    { NGX_HTTP_DELETE, ngx_string("/contexts/*"), ngx_kexec_delete_handler },
+
+    { NGX_HTTP_POST, ngx_string("/contexts/*/restart"),
+      ngx_kexec_restart_handler },
+
+    { NGX_HTTP_POST, ngx_string("/contexts/*/interrupt"),
+      ngx_kexec_interrupt_handler },
+
+    { 0, ngx_null_string, NULL }
+};
+
+
+ngx_int_t
+ngx_kexec_route(ngx_http_request_t *r)
+{
+    ngx_str_t                   path, id, text;
+    ngx_uint_t                  known;
+    ngx_kexec_route_t          *route;
+    ngx_http_kexec_loc_conf_t  *conf;
+
+    conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
+
+    /* the location's own "/" belongs to what is below it */
+
+    path = r->uri;
+
+    if (conf->location.len <= path.len) {
+        path.len -= conf->location.len;
+        path.data += conf->location.len;
+
+        if (conf->location.len
+            && conf->location.data[conf->location.len - 1] == '/')
+        {
+            path.len++;
+            path.data--;
+        }
+    }
+
+    known = 0;
+
+    for (route = ngx_kexec_routes; route->handler; route++) {
+
+        if (!ngx_kexec_route_match(&path, &route->path, &id)) {
+            continue;
+        }
+
+        known = 1;
+
+        if (r->method == route->method) {
+            return route->handler(r, &id);
+        }
+    }
+
+    /* whatever body there is stays unread */
+
+    if (ngx_http_discard_request_body(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    r->main->count++;
+
+    if (known) {
+        ngx_kexec_route_allow(r, &path);
+        return NGX_DONE;
+    }
+
+    if (path.len > 1 && path.data[path.len - 1] == '/') {
+
+        path.len--;
+
+        for (route = ngx_kexec_routes; route->handler; route++) {
+
+            if (ngx_kexec_route_match(&path, &route->path, &id)) {
+                ngx_kexec_route_redirect(r);
+                return NGX_DONE;
+            }
+        }
+    }
+
+    ngx_str_set(&text, "{\"detail\":\"Not Found\"}");
+    ngx_kexec_answer_json(r, NGX_HTTP_NOT_FOUND, &text);
+
+    return NGX_DONE;
+}
+
+
+static ngx_uint_t
+ngx_kexec_route_match(ngx_str_t *path, ngx_str_t *pattern, ngx_str_t *id)
+{
+    u_char  *p, *last, *q, *end;
+
+    p = path->data;
+    last = p + path->len;
+    q = pattern->data;
+    end = q + pattern->len;
+
+    ngx_str_null(id);
+
+    while (q < end) {
+
+        if (*q == '*') {
+            id->data = p;
+
+            while (p < last && *p != '/') {
+                p++;
+            }
+
+            id->len = p - id->data;
+
+            if (id->len == 0) {
+                return 0;
+            }
+
+            q++;
+            continue;
+        }
+
+        if (p == last || *p != *q) {
+            return 0;
+        }
+
+        p++;
+        q++;
+    }
+
+    return p == last;
+}
+
+
+static void
+ngx_kexec_route_allow(ngx_http_request_t *r, ngx_str_t *path)
+{
+    u_char             *p;
+    ngx_str_t           allow, id, text;
+    ngx_kexec_route_t  *route;
+
+    static u_char       buf[] = "DELETE, GET, POST";
+
+    p = ngx_pnalloc(r->pool, sizeof(buf));
+    if (p == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    allow.data = p;
+
+    for (route = ngx_kexec_routes; route->handler; route++) {
+
+        if (!ngx_kexec_route_match(path, &route->path, &id)) {
+            continue;
+        }
+
+        if (p != allow.data) {
+            p = ngx_cpymem(p, ", ", 2);
+        }
+
+        switch (route->method) {
+
+        case NGX_HTTP_GET:
+            p = ngx_cpymem(p, "GET", 3);
+            break;
+
+        case NGX_HTTP_POST:
+            p = ngx_cpymem(p, "POST", 4);
+            break;
+
+        default:
+            p = ngx_cpymem(p, "DELETE", 6);
+        }
+    }
+
+    allow.len = p - allow.data;
+
+    if (ngx_kexec_add_header(r, "Allow", &allow) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    ngx_str_set(&text, "{\"detail\":\"Method Not Allowed\"}");
+    ngx_kexec_answer_json(r, NGX_HTTP_NOT_ALLOWED, &text);
+}
+
+
+/* "/health/" means "/health" */
+
+static void
+ngx_kexec_route_redirect(ngx_http_request_t *r)
+{
+    u_char           *p;
+    size_t            len;
+    uintptr_t         escape;
+    ngx_str_t         text;
+    ngx_table_elt_t  *h;
+
+    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len - 1,
+                                NGX_ESCAPE_URI);
+
+    len = r->uri.len - 1 + escape;
+
+    if (r->args.len) {
+        len += 1 + r->args.len;
+    }
+
+    h = ngx_list_push(&r->headers_out.headers);
+    p = ngx_pnalloc(r->pool, len);
+
+    if (h == NULL || p == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    ngx_str_set(&h->key, "Location");
+    h->value.data = p;
+    h->value.len = len;
+
+    p = (u_char *) ngx_escape_uri(p, r->uri.data, r->uri.len - 1,
+                                  NGX_ESCAPE_URI);
+    if (r->args.len) {
+        *p++ = '?';
+        ngx_memcpy(p, r->args.data, r->args.len);
+    }
+
+    r->headers_out.location = h;
+
+    ngx_str_null(&text);
+    ngx_kexec_answer_text(r, NGX_HTTP_TEMPORARY_REDIRECT, &text);
+}
+
+
+void
+ngx_kexec_answer_text(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *text)
+{
+    static ngx_str_t  type = ngx_string("text/plain; charset=utf-8");
+
+    ngx_kexec_answer(r, status, &type, text);
+}
+
+
+void
+ngx_kexec_answer_json(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *json)
+{
+    static ngx_str_t  type = ngx_string("application/json");
+
+    ngx_kexec_answer(r, status, &type, json);
+}
+
+
+static void
+ngx_kexec_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *type,
+    ngx_str_t *body)
+{
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_kexec_report_t  *report;
+
+    report = ngx_kexec_report(r);
+
+    if (report && report->status == NGX_KEXEC_STATUS_NONE && status >= 400) {
+        report->status = NGX_KEXEC_STATUS_REJECTED;
+    }
+
+    r->headers_out.status = status;
+    r->headers_out.content_length_n = body->len;
+    r->headers_out.content_type = *type;
+    r->headers_out.content_type_len = type->len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    if (status == NGX_HTTP_TEMPORARY_REDIRECT) {
+        r->headers_out.content_type.len = 0;
+    }
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        ngx_http_finalize_request(r, rc);
+        return;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        ngx_http_finalize_request(r, NGX_ERROR);
+        return;
+    }
+
+    if (body->len) {
+        b->pos = ngx_pstrdup(r->pool, body);
+        if (b->pos == NULL) {
+            ngx_http_finalize_request(r, NGX_ERROR);
+            return;
+        }
+
+        b->last = b->pos + body->len;
+        b->memory = 1;
+    }
+
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    ngx_http_finalize_request(r, ngx_http_output_filter(r, &out));
+}
+
+
+ngx_int_t
+ngx_kexec_add_header(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* ngx_list_push() zeroes nothing, and "next" is new in 1.23.0 */
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key.len = ngx_strlen(name);
+    h->key.data = (u_char *) name;
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_kexec_uuid(u_char *p)
+{
+    u_char      bytes[16];
+    uint32_t    n;
+    ngx_uint_t  i;
+
+    static ngx_fd_t  fd = NGX_INVALID_FILE;
+
+    /* contexts are found by these ids alone, so they should not be guessed */
+
+    if (fd == NGX_INVALID_FILE) {
+        fd = open("/dev/urandom", O_RDONLY|O_CLOEXEC);
+    }
+
+    if (fd == NGX_INVALID_FILE
+        || ngx_read_fd(fd, bytes, sizeof(bytes)) != (ssize_t) sizeof(bytes))
+    {
+        for (i = 0; i < 16; i += 4) {
+            n = (uint32_t) ngx_random() ^ (uint32_t) ngx_random() << 16;
+            ngx_memcpy(&bytes[i], &n, 4);
+        }
+    }
+
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+
+    for (i = 0; i < 16; i++) {
+
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            *p++ = '-';
+        }
+
+        p = ngx_hex_dump(p, &bytes[i], 1);
+    }
+}

@@ -1,0 +1,520 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_execution.h>
+#include <ngx_kexec_events.h>
+
+
+/* no busy for this long: a fence is sent behind the code */
+#define NGX_KEXEC_START    2000
+
+/* the link was silent for this long after the reply: idle may be lost */
+#define NGX_KEXEC_QUIET    2000
+
+/* idle came this long ago: the reply is lost */
+#define NGX_KEXEC_REPLY    1000
+
+/* nothing of the execution was heard for this long: Jupyter is asked */
+#define NGX_KEXEC_SILENT   10000
+
+/* "aborted" says that the code did not run; somebody's errors may do that */
+#define NGX_KEXEC_ABORTED  50
+
+
+static void ngx_kexec_run_busy(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_event(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
+static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_ask_jupyter(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
+static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
+
+
+void
+ngx_kexec_send_code(ngx_kexec_execution_t *ex)
+{
+    ex->state = NGX_KEXEC_EX_SENT;
+    ex->log.action = "waiting for the code to start";
+    ex->heard = ngx_current_msec;
+
+    if (ex->started == 0) {
+        ex->started = ngx_current_msec;
+
+        if (ex->timeout) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_TIMEOUT, ex->timeout);
+        }
+    }
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RUNNING);
+
+    (void) ngx_kexec_ask(ex, &ex->ask, &ex->code, 0);
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_START, NGX_KEXEC_START);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_SILENT);
+}
+
+
+/* a message whose parent is the code */
+
+void
+ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
+{
+    ngx_kexec_reply_t  reply;
+
+    ex->heard = ngx_current_msec;
+
+    if (msg->type == NGX_KEXEC_MSG_EXECUTE_REPLY) {
+
+        ngx_kexec_message_reply(msg, &reply);
+
+        if (reply.status == NGX_KEXEC_REPLY_ABORTED) {
+            ngx_kexec_run_lost(ex);
+            return;
+        }
+
+        ngx_kexec_run_busy(ex);
+
+        ex->ask.reply = 1;
+        ex->ask.status = reply.status;
+
+        if (reply.status == NGX_KEXEC_REPLY_ERROR) {
+            ngx_kexec_run_event(ex, msg);
+        }
+
+        ngx_kexec_run_replied(ex);
+        return;
+    }
+
+    if (msg->type != NGX_KEXEC_MSG_STATUS) {
+        ngx_kexec_run_busy(ex);
+        ngx_kexec_run_event(ex, msg);
+        return;
+    }
+
+    switch (ngx_kexec_message_state(msg)) {
+
+    case NGX_KEXEC_STATE_BUSY:
+        ex->ask.busy = 1;
+        ngx_kexec_run_busy(ex);
+        break;
+
+    case NGX_KEXEC_STATE_IDLE:
+        ngx_kexec_run_busy(ex);
+        ex->ask.idle = 1;
+        ngx_kexec_run_replied(ex);
+        break;
+
+    default:
+        break;
+    }
+}
+
+
+/* the code was seen to start: from here on it may be interrupted */
+
+static void
+ngx_kexec_run_busy(ngx_kexec_execution_t *ex)
+{
+    if (ex->state == NGX_KEXEC_EX_BUSY) {
+        return;
+    }
+
+    /*
+     * It may also start in a new kernel, after the one that it was sent to
+     * died, while that one's readiness is waited for.
+     */
+
+    ex->state = NGX_KEXEC_EX_BUSY;
+    ex->log.action = "running code";
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_READY);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_START);
+
+    if (ex->cancel) {
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+        ngx_kexec_interrupt(ex);
+    }
+}
+
+
+static void
+ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
+{
+    ngx_int_t            rc;
+    ngx_uint_t           error;
+    ngx_kexec_client_t  *client;
+
+    client = ex->client;
+
+    if (client == NULL) {
+        return;
+    }
+
+    error = (msg->type == NGX_KEXEC_MSG_ERROR
+             || msg->type == NGX_KEXEC_MSG_EXECUTE_REPLY);
+
+    if (error && ex->errored) {
+        return;
+    }
+
+    if (ngx_kexec_client_full(client)) {
+        ex->dropped = 1;
+        return;
+    }
+
+    rc = ngx_kexec_event_message(&client->out, msg);
+
+    if (rc == NGX_DECLINED) {
+        return;
+    }
+
+    if (rc == NGX_OK && error) {
+        ex->errored = 1;
+    }
+
+    /* after an error of the output the wake finds the client gone */
+
+    ngx_kexec_client_wake(client);
+}
+
+
+static void
+ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
+{
+    if (ex->ask.reply && ex->ask.idle) {
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    if (ex->ask.idle) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY);
+        return;
+    }
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_IDLE, NGX_KEXEC_QUIET);
+}
+
+
+static void
+ngx_kexec_run_end(ngx_kexec_execution_t *ex)
+{
+    ex->ask.sent = 0;
+    ex->fence.sent = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_START);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_IDLE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_REPLY);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_SILENT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_TIMEOUT);
+
+    ngx_kexec_tell_end(ex);
+
+    if (ex->interrupts) {
+        ngx_kexec_barrier(ex);
+        return;
+    }
+
+    ngx_kexec_restore(ex);
+}
+
+
+/* the kernel did not run the code: it was aborted, or it never arrived */
+
+static void
+ngx_kexec_run_lost(ngx_kexec_execution_t *ex)
+{
+    ex->ask.sent = 0;
+
+    if (ex->cancel) {
+        ngx_kexec_tell(ex, "ExecutionInterrupted",
+                       "the execution was interrupted before its code ran");
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    if (ex->aborted++ < NGX_KEXEC_ABORTED) {
+        ngx_kexec_send_code(ex);
+        return;
+    }
+
+    ngx_kexec_tell(ex, "KernelUnresponsive",
+                   "the kernel refused the code %d times, it did not run",
+                   NGX_KEXEC_ABORTED);
+    ngx_kexec_run_end(ex);
+}
+
+
+/*
+ * The fence is back: the kernel has dealt with all that was sent before.  Its
+ * reply and its idle come on different sockets; only idle is behind all of
+ * the code's output.  A reply whose idle is still missing when the fence was
+ * to be repeated counts too.
+ */
+
+void
+ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
+{
+    if (!ex->fence.idle && !(ex->fence.reply && ex->fence.late)) {
+        return;
+    }
+
+    if (ex->state == NGX_KEXEC_EX_BUSY) {
+
+        if (!ex->fence.idle && ngx_kexec_run_quiet(ex) < NGX_KEXEC_QUIET) {
+            return;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "the end of an execution was lost by the kernel or "
+                      "Jupyter%s%s", ex->ask.reply ? "" : ", no reply",
+                      ex->ask.idle ? "" : ", no idle");
+
+        ex->dropped = 1;
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    /* neither busy nor a reply: the code was lost on its way */
+
+    ex->fence.sent = 0;
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+
+    if (ex->cut && !ex->cancel) {
+
+        /* what may have run is never sent again */
+
+        ngx_kexec_tell(ex, "LinkLost", "the link to the kernel was lost while "
+                       "the code was sent, it may or may not have run");
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    if (!ex->cancel && ex->resent++) {
+        ngx_kexec_tell(ex, "KernelUnresponsive", "the kernel took no notice "
+                       "of the code, which was sent twice");
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                  "the code was lost on its way to the kernel");
+
+    ngx_kexec_run_lost(ex);
+}
+
+
+void
+ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
+{
+    ngx_msec_t  quiet;
+
+    switch (wait) {
+
+    case NGX_KEXEC_WAIT_TIMEOUT:
+
+        ngx_kexec_tell(ex, "ExecutionTimeout", "the execution was interrupted "
+                       "after its timeout of %M.%03M s",
+                       ex->timeout / 1000, ex->timeout % 1000);
+        ex->outcome = NGX_KEXEC_STATUS_TIMEOUT;
+
+        if (ex->state != NGX_KEXEC_EX_BUSY) {
+
+            /* somebody else's code holds the kernel */
+
+            ngx_kexec_tell_end(ex);
+        }
+
+        ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_TIMEOUT);
+        return;
+
+    case NGX_KEXEC_WAIT_START:
+
+        if (ex->state == NGX_KEXEC_EX_SENT && !ex->fence.sent) {
+            ngx_kexec_fence(ex);
+        }
+
+        return;
+
+    case NGX_KEXEC_WAIT_REPLY:
+
+        if (ex->state == NGX_KEXEC_EX_BUSY && ex->ask.idle) {
+            ngx_kexec_run_end(ex);
+        }
+
+        return;
+
+    case NGX_KEXEC_WAIT_IDLE:
+
+        if (ex->state != NGX_KEXEC_EX_BUSY || ex->fence.sent) {
+            return;
+        }
+
+        quiet = ngx_kexec_run_quiet(ex);
+
+        if (quiet < NGX_KEXEC_QUIET) {
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_QUIET - quiet);
+            return;
+        }
+
+        ngx_kexec_fence(ex);
+        return;
+
+    case NGX_KEXEC_WAIT_SILENT:
+
+        if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
+            return;
+        }
+
+        quiet = ngx_current_msec - ex->heard;
+
+        if (quiet < NGX_KEXEC_SILENT) {
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT - quiet);
+            return;
+        }
+
+        ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT);
+        ngx_kexec_run_ask_jupyter(ex);
+        return;
+
+    default:
+        return;
+    }
+}
+
+
+/* for how long the link has been silent */
+
+static ngx_msec_t
+ngx_kexec_run_quiet(ngx_kexec_execution_t *ex)
+{
+    if (ex->kernel == NULL || !ex->kernel->open) {
+        return 0;
+    }
+
+    return ngx_current_msec - ngx_kexec_link_last_read(ex->kernel->link);
+}
+
+
+/* a restart or delete by somebody else sends no status message */
+
+static void
+ngx_kexec_run_ask_jupyter(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id;
+
+    if (ex->http) {
+        return;
+    }
+
+    id.len = ex->ctx.kernel.len;
+    id.data = ex->ctx.kernel.data;
+
+    ex->http = ngx_kexec_jupyter_kernel(&ex->kernel->server, &id,
+                                        ngx_kexec_run_state_handler, ex,
+                                        &ex->log);
+}
+
+
+static void
+ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
+{
+    ngx_uint_t              idle;
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (ex->state == NGX_KEXEC_EX_BARRIER) {
+        ngx_kexec_barrier(ex);
+        return;
+    }
+
+    if (ex->leaving) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
+        return;
+    }
+
+    if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
+        return;
+    }
+
+    if (http->status == NGX_HTTP_NOT_FOUND) {
+        ngx_kexec_gone(ex);
+        return;
+    }
+
+    if (http->status == NGX_HTTP_OK
+        && ngx_kexec_jupyter_parse_kernel(&http->body, &idle) == NGX_OK
+        && idle && !ex->fence.sent)
+    {
+        ngx_kexec_fence(ex);
+    }
+
+    if (ex->cancel && ex->state == NGX_KEXEC_EX_BUSY) {
+        ngx_kexec_interrupt(ex);
+    }
+}
+
+
+/* the kernel process died under the code, or before it */
+
+void
+ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
+{
+    ex->fence.sent = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    if (ex->state == NGX_KEXEC_EX_BUSY) {
+
+        ngx_kexec_tell(ex, "KernelDied", "the kernel process died while the "
+                       "code was running (killed, crashed or out of memory) "
+                       "and is started again, its variables are lost");
+
+        if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+            ex->outcome = NGX_KEXEC_STATUS_DIED;
+        }
+
+        ngx_kexec_tell_end(ex);
+
+        if (ex->http) {
+
+            /* an interrupt on its way must not reach the next kernel */
+
+            ex->leaving = 1;
+            return;
+        }
+
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    /*
+     * The code may still be in the kernel's socket and run in the next
+     * process.  If that one's fence is back before any sign of it, it is not.
+     */
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
+
+    ex->step = 0;
+
+    if (dead) {
+        ex->ask.sent = 0;
+        ngx_kexec_session(ex);
+        return;
+    }
+
+    ngx_kexec_probe(ex);
+}

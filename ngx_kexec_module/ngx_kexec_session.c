@@ -1,0 +1,320 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <jansson.h>
+#include <ngx_kexec_execution.h>
+
+
+static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
+static void ngx_kexec_session_specs_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_session_post(ngx_kexec_execution_t *ex);
+static ngx_int_t ngx_kexec_session_name(ngx_kexec_execution_t *ex,
+    ngx_str_t *name);
+static void ngx_kexec_session_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_session_failed(ngx_kexec_execution_t *ex,
+    ngx_kexec_http_t *http);
+static void ngx_kexec_session_dropped(ngx_kexec_http_t *http);
+
+
+/*
+ * A new Jupyter session, and with it a new kernel, for a context that is being
+ * made, or whose kernel was given up by Jupyter.
+ */
+
+void
+ngx_kexec_session(ngx_kexec_execution_t *ex)
+{
+    ex->state = NGX_KEXEC_EX_SESSION;
+    ex->log.action = "making a Jupyter session";
+
+    if (ex->kernel) {
+        ngx_kexec_kernel_discard(ex->kernel);
+        ex->kernel = NULL;
+    }
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
+
+    ex->server->sockaddr = (struct sockaddr *) ex->ctx.sockaddr;
+    ex->server->socklen = ex->ctx.socklen;
+    ex->server->name.len = ex->ctx.server_len;
+    ex->server->name.data = ex->ctx.server;
+
+    if (ex->ctx.spec_len == 0) {
+        ngx_kexec_session_specs(ex);
+        return;
+    }
+
+    ngx_kexec_session_post(ex);
+}
+
+
+static void
+ngx_kexec_session_specs(ngx_kexec_execution_t *ex)
+{
+    ex->http = ngx_kexec_jupyter_specs(ex->server,
+                                       ngx_kexec_session_specs_handler, ex,
+                                       &ex->log);
+    if (ex->http == NULL) {
+        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
+                       "out of memory");
+    }
+}
+
+
+static void
+ngx_kexec_session_specs_handler(ngx_kexec_http_t *http)
+{
+    ngx_int_t               rc;
+    ngx_str_t               language, spec, kind, names;
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status != NGX_HTTP_OK) {
+        ngx_kexec_session_failed(ex, http);
+        return;
+    }
+
+    language.len = ex->ctx.language_len;
+    language.data = ex->ctx.language;
+
+    rc = ngx_kexec_jupyter_pick_spec(ex->pool, &http->body, &language, &spec,
+                                     &kind, &names);
+
+    if (rc == NGX_DECLINED) {
+        ngx_kexec_fail(ex, NGX_HTTP_BAD_REQUEST, "BadLanguage",
+                       "There is no kernel for the language %V here, choose "
+                       "one of: %V", &language, &names);
+        return;
+    }
+
+    if (rc != NGX_OK || spec.len > NGX_KEXEC_LANGUAGE_LEN) {
+        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
+                       "Jupyter's list of kernels could not be read");
+        return;
+    }
+
+    ex->ctx.spec_len = spec.len;
+    ngx_memcpy(ex->ctx.spec, spec.data, spec.len);
+
+    ex->ctx.kind = ngx_kexec_language_find(&language);
+
+    if (ex->ctx.kind == NGX_KEXEC_LANG_OTHER) {
+        ex->ctx.kind = ngx_kexec_language_find(&kind);
+    }
+
+    ngx_kexec_session_post(ex);
+}
+
+
+static void
+ngx_kexec_session_post(ngx_kexec_execution_t *ex)
+{
+    u_char     *p;
+    u_char      buf[sizeof("kexec--") + NGX_KEXEC_UUID_LEN + NGX_INT32_LEN];
+    ngx_str_t   path, name, spec;
+
+    if (ngx_kexec_session_name(ex, &name) != NGX_OK) {
+        goto failed;
+    }
+
+    /* Jupyter answers an old path with its old session, however dead */
+
+    p = ngx_sprintf(buf, "kexec-%*s-%uD", (size_t) NGX_KEXEC_UUID_LEN,
+                    ex->ctx.id, ex->ctx.epoch);
+
+    path.data = buf;
+    path.len = p - buf;
+
+    spec.len = ex->ctx.spec_len;
+    spec.data = ex->ctx.spec;
+
+    ex->http = ngx_kexec_jupyter_create(ex->server, &path, &name, &spec,
+                                        ngx_kexec_session_handler, ex,
+                                        &ex->log);
+    if (ex->http) {
+        return;
+    }
+
+failed:
+
+    ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
+                   "out of memory");
+}
+
+
+/*
+ * All that makes a context ours stands in its session's name, so that it can
+ * be found again when the zone is lost.
+ */
+
+static ngx_int_t
+ngx_kexec_session_name(ngx_kexec_execution_t *ex, ngx_str_t *name)
+{
+    char                 *text;
+    json_t               *json;
+    ngx_kexec_context_t  *ctx;
+
+    ctx = &ex->ctx;
+
+    json = json_pack("{s:s%, s:s%, s:s%, s:I, s:b}",
+                     "kexec", ctx->id, (size_t) NGX_KEXEC_UUID_LEN,
+                     "language", ctx->language, ctx->language_len,
+                     "cwd", ctx->cwd, ctx->cwd_len,
+                     "serial", (json_int_t) ctx->serial,
+                     "default", (int) ctx->is_default);
+    if (json == NULL) {
+        return NGX_ERROR;
+    }
+
+    text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+
+    if (text == NULL) {
+        return NGX_ERROR;
+    }
+
+    name->len = ngx_strlen(text);
+    name->data = ngx_pnalloc(ex->pool, name->len);
+
+    if (name->data) {
+        ngx_memcpy(name->data, text, name->len);
+    }
+
+    free(text);
+
+    return name->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_kexec_session_handler(ngx_kexec_http_t *http)
+{
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status != NGX_HTTP_CREATED && http->status != NGX_HTTP_OK) {
+        ngx_kexec_session_failed(ex, http);
+        return;
+    }
+
+    if (ngx_kexec_jupyter_parse_session(&http->body, &ex->ctx.session,
+                                        &ex->ctx.kernel)
+        != NGX_OK)
+    {
+        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
+                       "Jupyter's answer to a new session could not be read");
+        return;
+    }
+
+    ex->dead = 0;
+    ex->step = 0;
+    ex->recover = 0;
+    ex->ctx.epoch++;
+    ex->ctx.ready = 0;
+    ex->ctx.prepared = 0;
+    ex->ctx.dirty = 0;
+    ex->ctx.owes_restore = 0;
+
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    ngx_kexec_connect(ex);
+}
+
+
+static void
+ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
+{
+    ngx_str_t  message;
+
+    if (http->status == 0) {
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "JupyterUnavailable",
+                       "Jupyter is not reachable: %s", http->error);
+        return;
+    }
+
+    if (http->status == NGX_HTTP_FORBIDDEN
+        || http->status == NGX_HTTP_UNAUTHORIZED)
+    {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "Jupyter refused the token (%ui)", http->status);
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "JupyterUnavailable",
+                       "Jupyter refused the server's token (%ui)",
+                       http->status);
+        return;
+    }
+
+    ngx_kexec_jupyter_parse_error(ex->pool, &http->body, &message);
+
+    ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
+                   "Failed to create context: %V", &message);
+}
+
+
+/*
+ * A context that could not be made, or that nobody waits for any more, leaves
+ * no kernel behind: its session is deleted before the end is told.
+ * NGX_DECLINED: there is none.
+ */
+
+ngx_int_t
+ngx_kexec_session_drop(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id;
+
+    if (ex->ctx.session.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    ex->state = NGX_KEXEC_EX_SESSION;
+    ex->log.action = "deleting a Jupyter session";
+    ex->waits = 0;
+
+    if (ex->http) {
+        ngx_kexec_http_cancel(ex->http);
+    }
+
+    if (ex->kernel) {
+        ngx_kexec_kernel_discard(ex->kernel);
+        ex->kernel = NULL;
+    }
+
+    id.len = ex->ctx.session.len;
+    id.data = ex->ctx.session.data;
+
+    ex->http = ngx_kexec_jupyter_delete(ex->server, &id,
+                                        ngx_kexec_session_dropped, ex,
+                                        &ex->log);
+
+    ex->ctx.session.len = 0;
+
+    return ex->http ? NGX_OK : NGX_DECLINED;
+}
+
+
+static void
+ngx_kexec_session_dropped(ngx_kexec_http_t *http)
+{
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status == 0 || http->status >= 500) {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "a session could not be deleted: %ui %s",
+                      http->status, http->error ? http->error : "");
+    }
+
+    ngx_kexec_not_made(ex);
+}

@@ -1,0 +1,358 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#ifndef _NGX_KEXEC_ZONE_H_INCLUDED_
+#define _NGX_KEXEC_ZONE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_kexec_jupyter.h>
+#include <ngx_kexec_language.h>
+
+
+/*
+ * The zone: contexts, their slots and queues, shared by all workers.
+ *
+ * Fixed arrays of records with index links, made once at zone init; one lock
+ * (the slab pool's mutex); under it no I/O, no logging, no allocation.  A
+ * reference is an index and a generation, so that a record that was given to
+ * somebody else is never taken for one's own.
+ *
+ * A *claim* is a worker's record in the zone: an execution that is queued or
+ * holds a slot, an operation on a context that needs the slot (create,
+ * restart, delete), or somebody who only watches a context.  Whenever
+ * something happened to a claim that its owner must know, the claim is put on
+ * its worker's list of notices and that worker is woken; the claim's handler
+ * then runs in the worker's event loop.
+ */
+
+
+#define NGX_KEXEC_UUID_LEN      36
+#define NGX_KEXEC_LANGUAGE_LEN  63
+#define NGX_KEXEC_CWD_LEN       1023
+#define NGX_KEXEC_FAILURE_LEN   255
+
+#define NGX_KEXEC_MAX_WORKERS   128
+
+
+typedef struct {
+    uint32_t                index;
+    uint32_t                generation;     /* never 0 in a valid reference */
+} ngx_kexec_ref_t;
+
+
+typedef enum {
+    NGX_KEXEC_CONTEXT_FREE = 0,
+    NGX_KEXEC_CONTEXT_CREATING,             /* slot held by its creator */
+    NGX_KEXEC_CONTEXT_READY,
+    NGX_KEXEC_CONTEXT_FAILED,               /* could not be created */
+    NGX_KEXEC_CONTEXT_DELETING
+} ngx_kexec_context_state_e;
+
+
+typedef enum {
+    NGX_KEXEC_CLAIM_RUN = 1,                /* an execution */
+    NGX_KEXEC_CLAIM_CREATE,
+    NGX_KEXEC_CLAIM_RESTART,
+    NGX_KEXEC_CLAIM_DELETE,
+    NGX_KEXEC_CLAIM_WATCH                   /* never queued, holds nothing */
+} ngx_kexec_claim_kind_e;
+
+
+typedef enum {
+    NGX_KEXEC_CLAIM_NONE = 0,               /* the record is not ours */
+    NGX_KEXEC_CLAIM_QUEUED,
+    NGX_KEXEC_CLAIM_GRANTED,                /* slot is ours, not acknowledged */
+    NGX_KEXEC_CLAIM_HELD,
+    NGX_KEXEC_CLAIM_ENDED,                  /* thrown out: see the verdict */
+    NGX_KEXEC_CLAIM_WATCHING
+} ngx_kexec_claim_state_e;
+
+
+/* why a claim was thrown out, or must give its slot back */
+
+typedef enum {
+    NGX_KEXEC_VERDICT_NONE = 0,
+    NGX_KEXEC_VERDICT_RESTARTED,
+    NGX_KEXEC_VERDICT_DELETED
+} ngx_kexec_verdict_e;
+
+
+/* what the holder of a slot is doing, for those who wait */
+
+typedef enum {
+    NGX_KEXEC_PHASE_FREE = 0,
+    NGX_KEXEC_PHASE_PREPARING,
+    NGX_KEXEC_PHASE_RUNNING,
+    NGX_KEXEC_PHASE_CANCELLING,             /* its client left or a deadline */
+    NGX_KEXEC_PHASE_RESTORING,
+    NGX_KEXEC_PHASE_RESTARTING,
+    NGX_KEXEC_PHASE_RECONNECTING
+} ngx_kexec_phase_e;
+
+
+/*
+ * A context as its record has it, copied out under the lock.  In a copy
+ * sockaddr points to storage inside of it.
+ */
+
+typedef struct {
+    ngx_kexec_ref_t             ref;
+    ngx_kexec_context_state_e   state;
+    ngx_kexec_language_e        kind;       /* of snippets */
+
+    uint64_t                    serial;     /* order of creation */
+    uint32_t                    epoch;      /* kernel starts that we know of */
+    unsigned                    is_default:1;
+    unsigned                    ready:1;    /* kernel answers, iopub flows */
+    unsigned                    prepared:1; /* cwd, kexec_env applied */
+    unsigned                    dirty:1;    /* an orphan may still run there */
+    unsigned                    owes_restore:1;
+
+    u_char                      id[NGX_KEXEC_UUID_LEN];
+    size_t                      language_len;
+    u_char                      language[NGX_KEXEC_LANGUAGE_LEN + 1];
+    size_t                      spec_len;   /* kernelspec's name */
+    u_char                      spec[NGX_KEXEC_LANGUAGE_LEN + 1];
+    size_t                      cwd_len;
+    u_char                      cwd[NGX_KEXEC_CWD_LEN + 1];
+
+    ngx_kexec_id_t              session;    /* Jupyter's ids */
+    ngx_kexec_id_t              kernel;
+
+    socklen_t                   socklen;    /* the Jupyter it is pinned to */
+    u_char                      sockaddr[NGX_SOCKADDRLEN];
+    size_t                      server_len;
+    u_char                      server[NGX_SOCKADDR_STRLEN];
+
+    /* of a failed creation: HTTP status and sentence */
+    ngx_uint_t                  failure_status;
+    size_t                      failure_len;
+    u_char                      failure[NGX_KEXEC_FAILURE_LEN + 1];
+
+    /* the slot at the time of the copy */
+    ngx_kexec_phase_e           phase;
+    ngx_msec_t                  held_since; /* ngx_current_msec of the worker
+                                               that gave it; 0: free */
+    ngx_uint_t                  queued;
+} ngx_kexec_context_t;
+
+
+typedef struct ngx_kexec_zone_s   ngx_kexec_zone_t;
+typedef struct ngx_kexec_claim_s  ngx_kexec_claim_t;
+
+/*
+ * Embedded in whatever owns a claim.  The owner zeroes it, and sets handler,
+ * before a claim is made; index and generation belong to the zone.
+ */
+
+struct ngx_kexec_claim_s {
+    void                      (*handler)(ngx_kexec_claim_t *claim);
+    void                       *data;
+    ngx_kexec_zone_t           *zone;
+    ngx_kexec_ref_t             ref;        /* generation 0: no claim */
+    ngx_kexec_ref_t             context;
+};
+
+
+/* what ngx_kexec_claim_look() tells */
+
+typedef struct {
+    ngx_kexec_claim_state_e     state;
+    ngx_kexec_verdict_e         verdict;    /* holder: give the slot back */
+    unsigned                    interrupt:1; /* somebody asked for one */
+    ngx_uint_t                  position;   /* 1: next one; 0 unless queued */
+} ngx_kexec_claim_look_t;
+
+
+/*
+ * kexec_zone name:size; makes the zone known, in a directive's setter.  NULL
+ * and a logged reason on errors: a second zone, too small (under 256k), or
+ * another size or name than the running one's on a reload.
+ */
+ngx_kexec_zone_t *ngx_kexec_zone_add(ngx_conf_t *cf, ngx_str_t *name,
+    size_t size, void *tag);
+
+/* from the module's init_module: makes the eventfd table once */
+ngx_int_t ngx_kexec_zone_init_module(ngx_kexec_zone_t *zone,
+    ngx_cycle_t *cycle);
+
+/*
+ * From init_process and exit_process, in workers and in single mode only.
+ * init takes a worker's record, registers its eventfd and starts the sweep
+ * that looks for dead workers; exit gives back all claims of this worker
+ * (what it holds becomes dirty).
+ */
+ngx_int_t ngx_kexec_zone_init_process(ngx_kexec_zone_t *zone,
+    ngx_cycle_t *cycle);
+void ngx_kexec_zone_exit_process(ngx_kexec_zone_t *zone);
+
+
+/*
+ * Contexts.  ctx is always filled in by a successful call.
+ */
+
+/* by id; NGX_OK for creating, ready and deleting ones, else NGX_DECLINED */
+ngx_int_t ngx_kexec_zone_find(ngx_kexec_zone_t *zone, ngx_str_t *id,
+    ngx_kexec_context_t *ctx);
+
+/* by reference; NGX_DECLINED if it is not that context any more */
+ngx_int_t ngx_kexec_zone_get(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *ref,
+    ngx_kexec_context_t *ctx);
+
+/* the default context of a normalized language; failed ones too */
+ngx_int_t ngx_kexec_zone_default(ngx_kexec_zone_t *zone, ngx_str_t *language,
+    ngx_kexec_context_t *ctx);
+
+/*
+ * All ready contexts in order of creation, allocated from pool (elements are
+ * ngx_kexec_context_t).  NULL: no memory.
+ */
+ngx_array_t *ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool);
+
+/*
+ * A new context in state CREATING whose slot claim holds (kind CREATE).  From
+ * ctx are taken: id, language, spec, kind, cwd, is_default.  At the end
+ * ctx->ref, serial and claim->context are set.
+ * NGX_OK; NGX_BUSY: is_default, and that language's is there or being created
+ * (not failed), or one of that id is there: ctx is that one; NGX_DECLINED: the
+ * zone is full; NGX_ERROR: this process is not known to the zone.
+ */
+ngx_int_t ngx_kexec_zone_create(ngx_kexec_zone_t *zone,
+    ngx_kexec_context_t *ctx, ngx_kexec_claim_t *claim);
+
+/*
+ * By the holder of the slot: writes session, kernel, spec, kind, sockaddr,
+ * server, ready, prepared, owes_restore, dirty and (if larger) epoch of ctx
+ * to the record.
+ */
+void ngx_kexec_zone_update(ngx_kexec_claim_t *claim,
+    ngx_kexec_context_t *ctx);
+
+/*
+ * By anybody who has the link of a context whose slot he does not hold:
+ * Jupyter says that the kernel died (and starts it again), or that it is dead
+ * for good.  Nothing happens if the context has another kernel by now.
+ */
+void ngx_kexec_zone_kernel_lost(ngx_kexec_zone_t *zone,
+    ngx_kexec_ref_t *context, ngx_kexec_id_t *kernel, ngx_uint_t dead);
+
+/*
+ * By the creator: the context is ready (its slot stays with the creator until
+ * it leaves), or could not be made: it stays as FAILED with status and
+ * sentence if it is a default one, for those who watch it, else it is gone;
+ * the claim ends.
+ */
+void ngx_kexec_zone_created(ngx_kexec_claim_t *claim);
+void ngx_kexec_zone_failed(ngx_kexec_claim_t *claim, ngx_uint_t status,
+    ngx_str_t *sentence);
+
+/*
+ * By the holder of a DELETE claim, or one that found the context gone: the
+ * record is freed, the claim ends.  What is still queued is thrown out with
+ * NGX_KEXEC_VERDICT_DELETED.
+ */
+void ngx_kexec_zone_remove(ngx_kexec_claim_t *claim);
+
+
+/*
+ * Slots.
+ */
+
+/*
+ * Asks for the slot of claim->context (set by the caller) with an execution.
+ * limit: how many may wait, the holder not counted.
+ * One that is still being created can be entered as well: if that fails, the
+ * verdict is NGX_KEXEC_VERDICT_DELETED.  In all of these, what claim was before
+ * is left first.
+ * NGX_OK: it is held (no acknowledgement needed); NGX_AGAIN: queued;
+ * NGX_BUSY: the queue is full; NGX_DECLINED: no such context, or it is being
+ * deleted; NGX_ERROR: the zone has no record left.
+ */
+ngx_int_t ngx_kexec_claim_enter(ngx_kexec_zone_t *zone,
+    ngx_kexec_claim_t *claim, ngx_uint_t limit);
+
+/*
+ * Asks for the slot with an operation that ends all others (kind RESTART or
+ * DELETE): everybody queued is thrown out with the verdict that fits, the
+ * holder is told the same verdict, and the operation goes to the head of the
+ * queue, behind other operations.  DELETE makes the context DELETING.
+ * A RESTART tells nothing to a holder that creates or restarts, and waits.
+ * NGX_OK: held; NGX_AGAIN: comes when the holder left; NGX_BUSY: a DELETE, and
+ * one is under way already; NGX_DECLINED, NGX_ERROR as above.
+ */
+ngx_int_t ngx_kexec_claim_operate(ngx_kexec_zone_t *zone,
+    ngx_kexec_claim_t *claim, ngx_kexec_claim_kind_e kind);
+
+/*
+ * By a holder: throws out all that is queued (operations excepted).
+ */
+void ngx_kexec_claim_evict(ngx_kexec_claim_t *claim,
+    ngx_kexec_verdict_e verdict);
+
+/*
+ * Watches claim->context: a notice at every change of its state or holder.
+ * NGX_OK, NGX_DECLINED: no such context, NGX_ERROR.
+ */
+ngx_int_t ngx_kexec_claim_watch(ngx_kexec_zone_t *zone,
+    ngx_kexec_claim_t *claim);
+
+/*
+ * Asks the execution that holds claim->context's slot to be interrupted
+ * (its worker is woken).  *holder is that claim's reference, to be compared
+ * later with ngx_kexec_claim_holds().  NGX_OK; NGX_DONE: none of ours runs;
+ * NGX_DECLINED: no such context.
+ */
+ngx_int_t ngx_kexec_claim_interrupt(ngx_kexec_zone_t *zone,
+    ngx_kexec_ref_t *context, ngx_kexec_ref_t *holder);
+
+/* does that claim still hold that context's slot? */
+ngx_uint_t ngx_kexec_claim_holds(ngx_kexec_zone_t *zone,
+    ngx_kexec_ref_t *context, ngx_kexec_ref_t *holder);
+
+/*
+ * The claim's present state.  A GRANTED one is acknowledged by this and told
+ * as HELD; a grant that is not acknowledged within a second passes on to the
+ * next (the claim goes back to the queue's head when its worker lives).
+ * The interrupt flag is cleared by looking.
+ */
+void ngx_kexec_claim_look(ngx_kexec_claim_t *claim,
+    ngx_kexec_claim_look_t *look);
+
+/* by a holder: what it does now, for those who wait */
+void ngx_kexec_claim_phase(ngx_kexec_claim_t *claim, ngx_kexec_phase_e phase);
+
+/*
+ * Ends a claim, whatever its state: leaves the queue, or hands the slot to
+ * the next one.  A CREATE that was neither created nor failed fails (503), a
+ * DELETE that removed nothing makes the context ready again, and dirty.
+ * Harmless when there is no claim.
+ */
+void ngx_kexec_claim_leave(ngx_kexec_claim_t *claim);
+
+
+/* for the status page of tests and operators */
+
+typedef struct {
+    ngx_uint_t                  contexts;
+    ngx_uint_t                  max_contexts;
+    ngx_uint_t                  claims;
+    ngx_uint_t                  max_claims;
+    ngx_uint_t                  held;
+    ngx_uint_t                  queued;
+    ngx_uint_t                  dead;       /* claims of dead workers */
+    ngx_uint_t                  idle;       /* slots free with a queue: a bug */
+    ngx_uint_t                  rebuilt;    /* times the checker ran */
+} ngx_kexec_zone_stat_t;
+
+void ngx_kexec_zone_stat(ngx_kexec_zone_t *zone, ngx_kexec_zone_stat_t *stat);
+
+/* a random value made with the zone: part of the links' session ids */
+uint64_t ngx_kexec_zone_instance(ngx_kexec_zone_t *zone);
+
+
+#endif /* _NGX_KEXEC_ZONE_H_INCLUDED_ */

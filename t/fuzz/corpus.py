@@ -1,0 +1,62 @@
+"""Writes corpus/: an input of each kind for the fuzzers to begin with."""
+
+import json
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '../unit'))
+
+from answer import pack_binary, pack_v1  # noqa: E402
+
+MESSAGES = {
+    'stream': ('stream', {'name': 'stdout', 'text': 'h\xe9llo \u2603\n'}),
+    'surrogates': ('stream', {'name': 'stderr', 'text': '\ud800 \U0001f389'}),
+    'status': ('status', {'execution_state': 'idle'}),
+    'input': ('execute_input', {'code': '1', 'execution_count': 2}),
+    'error': ('error', {'ename': 'E', 'evalue': None,
+                        'traceback': ['\x1b[31m', 'a\n', 7]}),
+    'reply': ('execute_reply', {'status': 'error', 'ename': 'E'}),
+    'result': ('execute_result', {'data': {'text/plain': "'it\\'s'",
+                                           'a/b': [1, None, float('nan')]}}),
+    'display': ('display_data', {'data': {
+        'e2b/data': {'a': [1.5, -2e300]}, 'text/plain': '"x"',
+        'image/png': 'cA==', 'text/html': 5}}),
+}
+
+
+def write(fuzzer, name, data):
+    path = os.path.join(HERE, 'corpus', fuzzer)
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, name), 'wb') as f:
+        f.write(data)
+
+
+for name, (kind, content) in MESSAGES.items():
+    msg = {'header': {'msg_id': 'k', 'msg_type': kind,
+                      'date': '2026-11-29T14:32:25.589513Z'},
+           'parent_header': {'msg_id': 'p'}, 'metadata': {},
+           'content': content, 'channel': 'iopub'}
+    text = json.dumps(msg).encode()
+    raw = [json.dumps(msg[part], separators=(',', ':'), ensure_ascii=False)
+           .encode('utf-8', 'surrogatepass')
+           for part in ('header', 'parent_header', 'metadata', 'content')]
+    write('fuzz_message', f'{name}.text', b'\x00' + text)
+    write('fuzz_message', f'{name}.v1', b'\x02' + pack_v1(b'iopub', *raw))
+    write('fuzz_message', f'{name}.parts',
+          b'\x07' + b'\x1e'.join([b'iopub', *raw]))
+
+write('fuzz_message', 'stream.binary',
+      b'\x01' + pack_binary(text, [b'\x00\xff']))
+
+write('fuzz_websocket', 'text', b'\x00\x81\x05hello\x82\x00')
+write('fuzz_websocket', 'fragments',
+      b'\x01\x01\x02ab\x89\x01p\x00\x01c\x80\x00\x8a\x00\x88\x02\x03\xe8')
+write('fuzz_websocket', 'lengths',
+      b'\x02\x82\x7e' + struct.pack('!H', 126) + bytes(126) + b'\x82\x7f'
+      + struct.pack('!Q', 127) + bytes(127) + b'\x89\x7d' + bytes(125))
+for n, bad in enumerate([b'\x81\x80', b'\xc1\x00', b'\x09\x00', b'\x80\x00',
+                         b'\x01\x00\x81\x00', b'\x89\x7e', b'\x83\x00',
+                         b'\x82\x7f\xff' + bytes(7)]):
+    write('fuzz_websocket', f'violation{n}', b'\x03\x81\x01a' + bad)
