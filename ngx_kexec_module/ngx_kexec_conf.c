@@ -371,6 +371,13 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_OK;
     }
 
+    if (conf->upstream.upstream->srv_conf) {
+
+        /* the name of an upstream block is nobody's host name */
+
+        conf->host.len = 0;
+    }
+
     kmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_kexec_module);
 
     if (kmcf->zone == NULL) {

@@ -359,11 +359,18 @@ ngx_kexec_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait,
     ex->waits |= 1 << wait;
     ex->wait[wait] = ngx_current_msec + ms;
 
-    if (!ex->timer.timer_set
-        || (ngx_msec_int_t) (ex->wait[wait] - ex->timer.timer.key) < 0)
-    {
-        ngx_add_timer(&ex->timer, ms);
+    if (ex->timer.timer_set) {
+
+        if ((ngx_msec_int_t) (ex->wait[wait] - ex->timer.timer.key) >= 0) {
+            return;
+        }
+
+        /* adding alone would keep a time that is less than 300 ms off */
+
+        ngx_del_timer(&ex->timer);
     }
+
+    ngx_add_timer(&ex->timer, ms);
 }
 
 
@@ -424,6 +431,10 @@ ngx_kexec_execution_arm(ngx_kexec_execution_t *ex)
             ms = (ngx_msec_int_t) (ex->wait[i] - ngx_current_msec);
             min = ngx_min(min, ngx_max(ms, 0));
         }
+    }
+
+    if (ex->timer.timer_set) {
+        ngx_del_timer(&ex->timer);
     }
 
     ngx_add_timer(&ex->timer, (ngx_msec_t) min);
@@ -640,14 +651,28 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
                    ex->started ? "" : ", the code did not run");
     ngx_kexec_tell_end(ex);
 
-    if (ex->kernel) {
-        ngx_kexec_kernel_discard(ex->kernel);
-        ex->kernel = NULL;
-    }
+    ngx_kexec_forget(ex);
 
     ngx_kexec_zone_remove(&ex->claim);
 
     ngx_kexec_done(ex);
+}
+
+
+/* the kernel is not wanted any more, nor a call on its behalf */
+
+void
+ngx_kexec_forget(ngx_kexec_execution_t *ex)
+{
+    if (ex->http) {
+        ngx_kexec_http_cancel(ex->http);
+        ex->http = NULL;
+    }
+
+    if (ex->kernel) {
+        ngx_kexec_kernel_discard(ex->kernel);
+        ex->kernel = NULL;
+    }
 }
 
 

@@ -213,6 +213,7 @@ void ngx_kexec_connect(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
+void ngx_kexec_forget(ngx_kexec_execution_t *ex);
 void ngx_kexec_done(ngx_kexec_execution_t *ex);
 
 /*

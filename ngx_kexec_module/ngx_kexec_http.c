@@ -174,10 +174,24 @@ ngx_kexec_http_request(ngx_pool_t *pool, ngx_kexec_server_t *server,
 {
     size_t      len;
     ngx_buf_t  *b;
+    ngx_str_t   host;
+
+    host = server->host;
+
+    if (host.len == 0) {
+
+        /* Jupyter refuses names that are not its own, but no addresses */
+
+        host = server->name;
+
+        if (server->sockaddr->sa_family == AF_UNIX) {
+            ngx_str_set(&host, "localhost");
+        }
+    }
 
     len = ngx_strlen(method) + sizeof(" ") - 1
           + server->base.len + uri->len + sizeof(" HTTP/1.1" CRLF) - 1
-          + sizeof("Host: " CRLF) - 1 + server->host.len
+          + sizeof("Host: " CRLF) - 1 + host.len
           + sizeof("Authorization: token " CRLF) - 1 + server->token.len
           + ngx_strlen(headers)
           + sizeof("Content-Type: application/json" CRLF) - 1
@@ -199,7 +213,7 @@ ngx_kexec_http_request(ngx_pool_t *pool, ngx_kexec_server_t *server,
     line->data = b->pos;
 
     b->last = ngx_sprintf(b->last, " HTTP/1.1" CRLF "Host: %V" CRLF "%s",
-                          &server->host, headers);
+                          &host, headers);
 
     if (server->token.len) {
         b->last = ngx_sprintf(b->last, "Authorization: token %V" CRLF,

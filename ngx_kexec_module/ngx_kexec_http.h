@@ -85,7 +85,7 @@ typedef struct {
     struct sockaddr      *sockaddr;
     socklen_t             socklen;
     ngx_str_t             name;         /* for logs: "127.0.0.1:8888" */
-    ngx_str_t             host;         /* the Host header */
+    ngx_str_t             host;         /* Host header, "": the address */
     ngx_str_t             base;         /* URI prefix without last "/", or "" */
     ngx_str_t             token;        /* or ""; never logged */
     ngx_msec_t            connect_timeout;

@@ -19,6 +19,7 @@ static void ngx_kexec_kernel_message(ngx_kexec_link_t *link,
 static void ngx_kexec_kernel_closed(ngx_kexec_link_t *link,
     ngx_uint_t status, const char *reason);
 static void ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel);
+static void ngx_kexec_kernel_freeing(ngx_event_t *ev);
 
 
 static ngx_kexec_link_handlers_t  ngx_kexec_kernel_handlers = {
@@ -302,6 +303,25 @@ ngx_kexec_kernel_discard(ngx_kexec_kernel_t *kernel)
 }
 
 
+void
+ngx_kexec_kernel_deleted(ngx_kexec_ref_t *context)
+{
+    ngx_kexec_kernel_t  *kernel;
+
+    if (context->index >= ngx_kexec_kernels_n) {
+        return;
+    }
+
+    kernel = ngx_kexec_kernels[context->index];
+
+    if (kernel && kernel->user == NULL
+        && kernel->context.generation == context->generation)
+    {
+        ngx_kexec_kernel_free(kernel);
+    }
+}
+
+
 static void
 ngx_kexec_kernel_opened(ngx_kexec_link_t *link)
 {
@@ -346,6 +366,10 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
     /* an idle kernel that dies takes its variables along: the next one asks */
 
     switch (ngx_kexec_message_state(msg)) {
+
+    case NGX_KEXEC_STATE_STARTING:
+
+        /* a process says so first of all: a ready one was replaced */
 
     case NGX_KEXEC_STATE_RESTARTING:
     case NGX_KEXEC_STATE_AUTORESTARTING:
@@ -400,6 +424,21 @@ ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel)
     {
         ngx_kexec_kernels[kernel->context.index] = NULL;
     }
+
+    /* a REST call that is being answered may still use the server's name */
+
+    kernel->freeing.handler = ngx_kexec_kernel_freeing;
+    kernel->freeing.data = kernel;
+    kernel->freeing.log = ngx_cycle->log;
+
+    ngx_post_event(&kernel->freeing, &ngx_posted_events);
+}
+
+
+static void
+ngx_kexec_kernel_freeing(ngx_event_t *ev)
+{
+    ngx_kexec_kernel_t *kernel = ev->data;
 
     ngx_destroy_pool(kernel->pool);
 }

@@ -57,6 +57,7 @@ struct ngx_kexec_kernel_s {
     size_t                      max_message;
     ngx_kexec_kernel_user_t    *user;
     void                       *data;
+    ngx_event_t                 freeing;
 };
 
 
@@ -84,6 +85,9 @@ void ngx_kexec_kernel_release(ngx_kexec_kernel_t *kernel);
 
 /* the same, but the link is closed and all is forgotten */
 void ngx_kexec_kernel_discard(ngx_kexec_kernel_t *kernel);
+
+/* what this worker has of a context that was deleted is thrown away */
+void ngx_kexec_kernel_deleted(ngx_kexec_ref_t *context);
 
 
 #endif /* _NGX_KEXEC_KERNEL_H_INCLUDED_ */

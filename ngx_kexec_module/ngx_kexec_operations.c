@@ -403,6 +403,7 @@ ngx_kexec_operation_handler(ngx_kexec_http_t *http)
     if (op->kind == NGX_KEXEC_CLAIM_DELETE) {
 
         if (gone || (status >= 200 && status < 300)) {
+            ngx_kexec_kernel_deleted(&op->ctx.ref);
             ngx_kexec_zone_remove(&op->claim);
             ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
             return;

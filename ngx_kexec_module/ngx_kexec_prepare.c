@@ -244,17 +244,24 @@ ngx_kexec_fence_again(ngx_kexec_execution_t *ex)
         return;
     }
 
-    ex->fence.late = 1;
-
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE);
 
-    if (ex->kernel && ex->kernel->open) {
+    /*
+     * Behind code that runs for long, more than two would only pile up in
+     * front of the kernel.
+     */
+
+    if (ex->kernel && ex->kernel->open
+        && !(ex->fence.late && ex->state >= NGX_KEXEC_EX_SENT))
+    {
 
         id.len = ex->fence.len;
         id.data = ex->fence.id;
 
         (void) ngx_kexec_kernel_send(ex->kernel, &id, NULL, 0);
     }
+
+    ex->fence.late = 1;
 
     if (ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY) {
         ngx_kexec_run_fence(ex);
@@ -336,6 +343,19 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 
             case NGX_KEXEC_STATE_DEAD:
                 ngx_kexec_died(ex, 1);
+                break;
+
+            case NGX_KEXEC_STATE_STARTING:
+
+                /*
+                 * A process says so first of all.  If the kernel was ready
+                 * before, somebody has had it restarted by Jupyter.
+                 */
+
+                if (ex->ctx.ready && !ex->kernel->fresh) {
+                    ngx_kexec_died(ex, 0);
+                }
+
                 break;
 
             default:

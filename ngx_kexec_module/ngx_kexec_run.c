@@ -280,6 +280,19 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
                       ex->ask.idle ? "" : ", no idle");
 
         ex->dropped = 1;
+
+        if (!ex->ask.reply && !ex->ask.idle) {
+
+            ngx_kexec_tell(ex, "ExecutionLost", "the kernel is done but did "
+                           "not tell how the code ended, it may have been "
+                           "restarted by somebody else");
+
+            /* then the new one has neither directory nor variables of ours */
+
+            ex->ctx.prepared = 0;
+            ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+        }
+
         ngx_kexec_run_end(ex);
         return;
     }

@@ -33,10 +33,7 @@ ngx_kexec_session(ngx_kexec_execution_t *ex)
     ex->state = NGX_KEXEC_EX_SESSION;
     ex->log.action = "making a Jupyter session";
 
-    if (ex->kernel) {
-        ngx_kexec_kernel_discard(ex->kernel);
-        ex->kernel = NULL;
-    }
+    ngx_kexec_forget(ex);
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
@@ -280,14 +277,7 @@ ngx_kexec_session_drop(ngx_kexec_execution_t *ex)
     ex->log.action = "deleting a Jupyter session";
     ex->waits = 0;
 
-    if (ex->http) {
-        ngx_kexec_http_cancel(ex->http);
-    }
-
-    if (ex->kernel) {
-        ngx_kexec_kernel_discard(ex->kernel);
-        ex->kernel = NULL;
-    }
+    ngx_kexec_forget(ex);
 
     id.len = ex->ctx.session.len;
     id.data = ex->ctx.session.data;

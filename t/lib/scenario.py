@@ -1,0 +1,215 @@
+"""What the scripts in t/scenarios share: the server, the command line, one line of result a scenario.
+
+    from scenario import *
+
+    @scenario(rounds=3, many=50)
+    def one_leaves(server, rounds):
+        context = server.create_context()
+        for i in range(rounds):
+            ...
+
+    main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s;"))
+
+A script's options: --workers 1,4  --rounds N (default: a few, each scenario's own)  --many (each scenario's
+own large number)  --only NAME  --list.  Around each scenario stand the lines "# scenario NAME workers=N" and
+"# passed NAME workers=N 1.2 s" or "# FAILED ...", which t/rounds reads.
+"""
+
+import argparse
+import threading
+import traceback
+
+import kexec_test
+from kexec_test import *
+
+_scenarios = []
+
+
+def scenario(rounds=1, many=None, workers=None):
+    """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that make sense."""
+    def add(function):
+        _scenarios.append((function, rounds, many or rounds, workers))
+        return function
+    return add
+
+
+def main(make_server, workers=(1, 4)):
+    """Runs the script's scenarios with each number of workers, then ends the script."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--workers", default=",".join(map(str, workers)))
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--many", action="store_true")
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+    if args.list:
+        for function, *_ in _scenarios:
+            print(function.__name__)
+        sys.exit(0)
+    for n in map(int, args.workers.split(",")):
+        chosen = [s for s in _scenarios if (not args.only or s[0].__name__ in args.only) and (not s[3] or n in s[3])]
+        if not chosen:
+            continue
+        with make_server(n) as server:
+            for function, rounds, many, _ in chosen:
+                _run(server, function, args.rounds or (many if args.many else rounds), n)
+    done_testing()
+
+
+def _run(server, function, rounds, workers):
+    name = "%s workers=%d" % (function.__name__, workers)
+    diag("scenario %s rounds=%d" % (name, rounds))
+    failed = kexec_test._tests["failed"]
+    start = time.monotonic()
+    try:
+        server.log.mark()
+        function(server, rounds)
+        server.check_log()
+    except Exception:
+        ok(False, "%s goes to its end" % function.__name__, traceback.format_exc())
+    passed = kexec_test._tests["failed"] == failed
+    diag("%s %s %.1f s" % ("passed" if passed else "FAILED", name, time.monotonic() - start))
+
+
+class Server(Nginx):
+    """nginx in front of a real Jupyter (or the one given).  Requests go to a port of its own for each worker's
+    socket (reuseport), so they are spread over the workers; a listening socket that all share gives nearly all of
+    them to one.  Answers name their worker in X-Worker."""
+
+    def __init__(self, workers=1, location="", jupyter=None, master=True, http="", default_contexts="python"):
+        super().__init__(jupyter, workers, master, location, start=False)
+        self.n_workers = workers
+        self.allowed = None             # pattern of what may stand in error.log
+        self.health_port, self.port = self.port, free_port()
+        self.h2_port = free_port()
+        self.env["DEFAULT_CONTEXTS"] = default_contexts
+        self.env["EXTRA_HTTP"] = http + """
+            server {
+                listen 127.0.0.1:%d reuseport;
+                listen 127.0.0.1:%d http2 reuseport;
+                client_max_body_size 64m;
+                client_body_buffer_size 1m;
+                add_header X-Worker $pid always;
+                location = /-/pid { return 200 $pid; }
+                location / {
+                    kexec_pass http://jupyter;
+                    kexec_token_file %s/token;
+                    kexec_default_cwd %s;
+                    include %s/location.conf;
+                }
+            }""" % (self.port, self.h2_port, self.run_dir, self.cwd, self.run_dir)
+        self.start()
+
+    @property
+    def cwd(self):
+        """The default one."""
+        path = os.path.join(self.run_dir, "home")
+        os.makedirs(path, exist_ok=True)
+        self.env.setdefault("DEFAULT_CWD", path)
+        return path
+
+    def check_log(self):
+        """nginx logs nothing worse than [error], and no worker ended by a signal."""
+        self.log.check(self.allowed)
+
+    # Jupyter, as anybody with the token
+
+    def rest(self, method, path, body=None, timeout=30):
+        if self.jupyter is not None:
+            return self.jupyter.rest(method, path, body, timeout)
+        return request(self.env["JUPYTER_PORT"], method, path, body,
+                       {"Authorization": "token " + self.token}, timeout)
+
+    @property
+    def token(self):
+        with open(os.path.join(self.run_dir, "token")) as f:
+            return f.read().strip()
+
+    def session(self, context):
+        """The Jupyter session of a context, or None."""
+        return next((s for s in self.rest("GET", "/api/sessions").json() if context in s["path"]), None)
+
+    def kernel(self, context):
+        """The kernel's id."""
+        return self.session(context)["kernel"]["id"]
+
+    def connect(self, kernel_id, **more):
+        """A websocket to a kernel, as JupyterLab has one."""
+        return KernelSocket(self.env["JUPYTER_PORT"], kernel_id, token=self.token, **more)
+
+    # Executions
+
+    def value(self, code, context=None, **more):
+        """What the last line evaluates to, as text; None when it did not run to its end."""
+        stream = self.run(code, context_id=context, **more)
+        return result(stream)
+
+    def busy(self, context=None, code="import time\ntime.sleep(300)", **more):
+        """An execution that was seen to run."""
+        stream = self.execute("print('-started-')\n" + code, context, **more)
+        if stream.wait_for("stdout", 30) is None:
+            raise TimeoutError("an execution did not start: %r %r" % (stream.status_line, stream.all()))
+        return stream
+
+    def queued(self, code, context=None, **more):
+        """An execution that was let in.  That it waits is the caller's arrangement."""
+        stream = self.execute(code, context, **more)
+        if stream.wait_head(10) != 200:
+            raise RuntimeError("an execution was not let in: %r %r" % (stream.status_line, stream.body))
+        return stream
+
+    def path(self, name):
+        """A file's name in a directory for files of a test."""
+        return os.path.join(self.run_dir, "files", name)
+
+    def gate(self):
+        return Gate(self)
+
+
+def result(stream):
+    """The text of the (main) result."""
+    return next((e.get("text") for e in stream.all() if e.get("type") == "result"), None)
+
+
+def told(stream):
+    """What a client was told in the end: the error's name, or "ok"; and whether the end line was the last."""
+    stream.finish()
+    events = stream.all()
+    if not events or stream.ended != "complete" or events[-1]["type"] != "end_of_execution":
+        return "no end: %r" % (events[-3:],)
+    if sum(e["type"] == "end_of_execution" for e in events) != 1:
+        return "several ends: %r" % (events,)
+    return stream.error() or "ok"
+
+
+class Gate:
+    """Code that runs until it is told to end: .code, .open()"""
+
+    _n = 0
+
+    def __init__(self, server):
+        Gate._n += 1
+        self.name = server.path("gate-%d" % Gate._n)
+        os.makedirs(os.path.dirname(self.name), exist_ok=True)
+        self.code = ("import os, time\n"
+                     "while not os.path.exists(%r):\n"
+                     "    time.sleep(0.005)\n" % self.name)
+
+    def open(self):
+        open(self.name, "w").close()
+        return time.monotonic()
+
+
+# Code that KeyboardInterrupt does not end
+SWALLOW = """
+import time
+def swallow(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            while time.monotonic() < end:
+                time.sleep(0.5)
+        except BaseException:
+            pass
+swallow(300)
+"""
