@@ -21,6 +21,7 @@ static ngx_uint_t ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex);
 static void ngx_kexec_interrupted(ngx_kexec_http_t *http);
 static void ngx_kexec_restart(ngx_kexec_execution_t *ex);
 static void ngx_kexec_restarted(ngx_kexec_http_t *http);
+static void ngx_kexec_restart_failed(ngx_kexec_http_t *http);
 
 
 /*
@@ -306,7 +307,8 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
     /* that very timer is what repeats a restart that fails */
 
     ex->waits = 0;
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RESTART_TIME);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                   NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER);
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RESTARTING);
     ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
@@ -325,6 +327,7 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
                                          ngx_kexec_restarted, ex,
                                          &ex->log);
     if (ex->http) {
+        ngx_kexec_http_limit(ex->http, NGX_KEXEC_RESTART_TIME);
         return;
     }
 
@@ -335,21 +338,25 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_restarted(ngx_kexec_http_t *http)
 {
+    ngx_str_t               id;
     ngx_kexec_execution_t  *ex;
 
     ex = http->data;
     ex->http = NULL;
 
-    if (http->status == NGX_HTTP_NOT_FOUND) {
-        ngx_kexec_gone(ex);
-        return;
-    }
-
     if (http->status != NGX_HTTP_OK) {
         ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
                       "Jupyter did not restart the kernel: %ui %s",
                       http->status, http->error ? http->error : "");
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+
+        /* a kernel that is not there is a 500 like any other failure */
+
+        id.len = ex->ctx.kernel.len;
+        id.data = ex->ctx.kernel.data;
+
+        ex->http = ngx_kexec_jupyter_kernel(&ex->kernel->server, &id,
+                                            ngx_kexec_restart_failed, ex,
+                                            &ex->log);
         return;
     }
 
@@ -367,4 +374,22 @@ ngx_kexec_restarted(ngx_kexec_http_t *http)
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 
     ngx_kexec_done(ex);
+}
+
+
+static void
+ngx_kexec_restart_failed(ngx_kexec_http_t *http)
+{
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->http = NULL;
+
+    if (http->status == NGX_HTTP_NOT_FOUND) {
+        ngx_kexec_gone(ex);
+        return;
+    }
+
+    ngx_kexec_wait(ex, ex->leaving ? NGX_KEXEC_WAIT_LOOK
+                                   : NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
 }

@@ -193,10 +193,14 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
 
 
 /*
- * Between the parts of the state machine (ngx_kexec_execution.c: queue, timer
- * and end; ngx_kexec_prepare.c: link, fence, set-up; ngx_kexec_run.c: the
- * code; ngx_kexec_cancel.c: interrupts, barrier, restart; ngx_kexec_session.c:
- * a new session).
+ * Between the parts of the state machine:
+ *
+ *     ngx_kexec_execution.c   queue, timer, end
+ *     ngx_kexec_session.c     a new Jupyter session
+ *     ngx_kexec_prepare.c     link and fence
+ *     ngx_kexec_setup.c       silent requests
+ *     ngx_kexec_run.c         the code
+ *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel
  */
 
 void ngx_kexec_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait,
@@ -212,6 +216,7 @@ void ngx_kexec_granted(ngx_kexec_execution_t *ex);
 void ngx_kexec_connect(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
+void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
 void ngx_kexec_forget(ngx_kexec_execution_t *ex);
 void ngx_kexec_done(ngx_kexec_execution_t *ex);

@@ -59,7 +59,6 @@ ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
 
     http->server = server;
     http->pool = pool;
-    http->timeout = server->timeout;
 
     http->log = *log;
     http->log.handler = ngx_kexec_http_log_error;
@@ -91,7 +90,7 @@ ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method, ngx_str_t *uri,
      * the call, and thus is set when the call has failed already.
      */
 
-    ngx_add_timer(&http->timer, http->timeout);
+    ngx_add_timer(&http->timer, http->server->timeout);
 
     ngx_kexec_http_start(http, method, uri, body);
 
@@ -164,6 +163,16 @@ ngx_kexec_http_start(ngx_kexec_http_t *http, const char *method,
     }
 
     ngx_post_event(c->write, &ngx_posted_next_events);
+}
+
+
+void
+ngx_kexec_http_limit(ngx_kexec_http_t *http, ngx_msec_t limit)
+{
+    if (http->timer.timer_set) {
+        ngx_del_timer(&http->timer);
+        ngx_add_timer(&http->timer, limit);
+    }
 }
 
 

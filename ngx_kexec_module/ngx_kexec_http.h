@@ -114,7 +114,6 @@ struct ngx_kexec_http_s {
     /* set by the caller, between _create() and _send() */
     ngx_kexec_http_pt         handler;
     void                     *data;
-    ngx_msec_t                timeout;      /* preset to the server's */
 
     /* what came back, valid inside the handler */
     ngx_uint_t                status;       /* 0: no answer, error says why */
@@ -155,6 +154,9 @@ ngx_kexec_http_t *ngx_kexec_http_create(ngx_kexec_server_t *server,
  */
 void ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method,
     ngx_str_t *uri, ngx_str_t *body);
+
+/* another limit than the server's for a call under way, from now on */
+void ngx_kexec_http_limit(ngx_kexec_http_t *http, ngx_msec_t limit);
 
 /* ends a call without calling its handler; the call is freed */
 void ngx_kexec_http_cancel(ngx_kexec_http_t *http);

@@ -68,7 +68,7 @@ ngx_kexec_http_t *ngx_kexec_jupyter_status(ngx_kexec_server_t *server,
     ngx_kexec_http_pt handler, void *data, ngx_log_t *log);
 
 
-/* what the answers hold (jansson); NGX_ERROR if they are not what they should */
+/* what the answers hold; NGX_ERROR if they are not what they should be */
 
 /* the session's and its kernel's id */
 ngx_int_t ngx_kexec_jupyter_parse_session(ngx_str_t *body,

@@ -9,6 +9,9 @@
 #include <ngx_kexec_kernel.h>
 
 
+#define NGX_KEXEC_KERNEL_SWEEP  5000
+
+
 static ngx_kexec_kernel_t *ngx_kexec_kernel_create(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_server_t *server);
 static ngx_int_t ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
@@ -18,6 +21,7 @@ static void ngx_kexec_kernel_message(ngx_kexec_link_t *link,
     ngx_kexec_message_t *msg);
 static void ngx_kexec_kernel_closed(ngx_kexec_link_t *link,
     ngx_uint_t status, const char *reason);
+static void ngx_kexec_kernel_sweep(ngx_event_t *ev);
 static void ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel);
 static void ngx_kexec_kernel_freeing(ngx_event_t *ev);
 
@@ -37,36 +41,43 @@ static ngx_kexec_link_handlers_t  ngx_kexec_kernel_handlers = {
 static ngx_kexec_kernel_t  **ngx_kexec_kernels;
 static ngx_uint_t            ngx_kexec_kernels_n;
 
+static ngx_event_t           ngx_kexec_kernel_sweep_event;
+static ngx_connection_t      ngx_kexec_kernel_dumb;
+
 
 ngx_kexec_kernel_t *
 ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
     ngx_kexec_server_t *server, size_t max_message,
     ngx_kexec_kernel_user_t *user, void *data)
 {
-    ngx_uint_t              n;
-    ngx_kexec_kernel_t     *kernel, **kernels;
+    ngx_kexec_kernel_t     *kernel;
     ngx_kexec_zone_stat_t   stat;
 
-    if (ctx->ref.index >= ngx_kexec_kernels_n) {
+    if (ngx_kexec_kernels == NULL) {
 
         ngx_kexec_zone_stat(zone, &stat);
 
-        n = stat.max_contexts;
-
-        kernels = ngx_calloc(n * sizeof(ngx_kexec_kernel_t *),
-                             ngx_cycle->log);
-        if (kernels == NULL) {
+        ngx_kexec_kernels = ngx_calloc(stat.max_contexts
+                                       * sizeof(ngx_kexec_kernel_t *),
+                                       ngx_cycle->log);
+        if (ngx_kexec_kernels == NULL) {
             return NULL;
         }
 
-        if (ngx_kexec_kernels) {
-            ngx_memcpy(kernels, ngx_kexec_kernels,
-                       ngx_kexec_kernels_n * sizeof(ngx_kexec_kernel_t *));
-            ngx_free(ngx_kexec_kernels);
-        }
+        ngx_kexec_kernels_n = stat.max_contexts;
 
-        ngx_kexec_kernels = kernels;
-        ngx_kexec_kernels_n = n;
+        /* debug logs take an event's data for a connection */
+
+        ngx_kexec_kernel_dumb.fd = (ngx_socket_t) -1;
+
+        ngx_kexec_kernel_sweep_event.handler = ngx_kexec_kernel_sweep;
+        ngx_kexec_kernel_sweep_event.data = &ngx_kexec_kernel_dumb;
+        ngx_kexec_kernel_sweep_event.log = ngx_cycle->log;
+        ngx_kexec_kernel_sweep_event.cancelable = 1;
+    }
+
+    if (!ngx_kexec_kernel_sweep_event.timer_set) {
+        ngx_add_timer(&ngx_kexec_kernel_sweep_event, NGX_KEXEC_KERNEL_SWEEP);
     }
 
     kernel = ngx_kexec_kernels[ctx->ref.index];
@@ -408,6 +419,45 @@ ngx_kexec_kernel_closed(ngx_kexec_link_t *link, ngx_uint_t status,
     }
 
     ngx_kexec_kernel_free(kernel);
+}
+
+
+/*
+ * Jupyter leaves the link of a deleted kernel open.  Where another worker
+ * deleted the context, this one finds out here.
+ */
+
+static void
+ngx_kexec_kernel_sweep(ngx_event_t *ev)
+{
+    ngx_uint_t            i, left;
+    ngx_kexec_kernel_t   *kernel;
+    ngx_kexec_context_t   ctx;
+
+    left = 0;
+
+    for (i = 0; i < ngx_kexec_kernels_n; i++) {
+
+        kernel = ngx_kexec_kernels[i];
+
+        if (kernel == NULL) {
+            continue;
+        }
+
+        if (kernel->user == NULL
+            && ngx_kexec_zone_get(kernel->zone, &kernel->context, &ctx)
+               != NGX_OK)
+        {
+            ngx_kexec_kernel_free(kernel);
+            continue;
+        }
+
+        left++;
+    }
+
+    if (left && !ngx_exiting) {
+        ngx_add_timer(ev, NGX_KEXEC_KERNEL_SWEEP);
+    }
 }
 
 

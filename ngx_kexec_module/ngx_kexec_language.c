@@ -183,7 +183,9 @@ static ngx_kexec_snippets_t  ngx_kexec_language_javascript = {
 /*
  * R.  The code is evaluated below the base environment, so that functions
  * are found there and not among the user's.  Prior values are an option:
- * names, and values with NA for those that were unset.
+ * names, and values with NA for those that were unset.  IRkernel answers
+ * "ok" to whatever fails in a silent request, unless its own object, which
+ * is in a frame further out, is told.
  */
 
 #define NGX_KEXEC_R      "base::invisible(base::eval(base::quote({"
@@ -222,8 +224,19 @@ static ngx_kexec_snippets_t  ngx_kexec_language_r = {
         "options(`__kexec_env__` = NULL)\n"
         NGX_KEXEC_R_END),
 
-    ngx_string("base::invisible(base::setwd("),
-    ngx_string("))")
+    ngx_string(NGX_KEXEC_R "\np <- "),
+    ngx_string("\n"
+        "tryCatch(setwd(p), error = function(e) {\n"
+        "    for (f in sys.frames()) {\n"
+        "        s <- get0(\".self\", f)\n"
+        "        if (inherits(s, \"Executor\") && s$is_silent()) {\n"
+        "            s$handle_error(e)\n"
+        "            break\n"
+        "        }\n"
+        "    }\n"
+        "    stop(e)\n"
+        "})\n"
+        NGX_KEXEC_R_END)
 };
 
 
@@ -232,10 +245,13 @@ static ngx_kexec_snippets_t  ngx_kexec_language_r = {
  * prompt after each.  It has no exclamation mark but where history expansion
  * leaves it alone.  A function holds what is needed meanwhile and removes
  * itself; "|| ! :" gives its status without "set -e" ending the shell.
+ * Keep makes the number of its arguments odd.
  *
  * Prior values are the output of "declare -p", which has attributes, arrays
  * and unexported variables right; empty for unset ones.  An old variable is
  * unset first, so that its attributes do not evaluate or redirect the value.
+ * A readonly one cannot be set: that is an error, but the others are set.
+ * Restoring unsets IFS too, since some values of it break "${!array[@]}".
  * The line is taken out of the shell's history, where it would show secrets.
  */
 
@@ -460,6 +476,15 @@ ngx_kexec_language_refuses(ngx_kexec_language_e lang, ngx_str_t *name,
 
         return "bash has only variables whose names are letters, digits and "
                "underscores and do not begin with a digit; use such a name";
+    }
+
+    /* the kernel of bash waits for a prompt of its own */
+
+    if (name->len == 3 && name->data[0] == 'P' && name->data[1] == 'S'
+        && (name->data[2] == '1' || name->data[2] == '2'))
+    {
+        return "bash needs its own prompts PS1 and PS2 to tell when code "
+               "has ended; use another name";
     }
 
     return NULL;

@@ -50,7 +50,8 @@ ngx_kexec_language_e ngx_kexec_language_find(ngx_str_t *name);
 /*
  * Can the language hold such a variable?  NULL, or a sentence for the caller
  * that says why not and what can be done.  Names: not empty, no '=' and no
- * NUL in any language; for bash also [A-Za-z_][A-Za-z0-9_]*.  Values: no NUL.
+ * NUL in any language; for bash also [A-Za-z_][A-Za-z0-9_]*, but not PS1 and
+ * PS2.  Values: no NUL.
  */
 const char *ngx_kexec_language_refuses(ngx_kexec_language_e lang,
     ngx_str_t *name, ngx_str_t *value);
@@ -68,8 +69,9 @@ const char *ngx_kexec_language_refuses(ngx_kexec_language_e lang,
  * None of them leaves a name in the user's namespace, prints, counts as the
  * last value (_), or depends on what the user has assigned to common names
  * (os, process, ...) as far as the language allows.
- * NGX_OK, NGX_DECLINED (the language has no such snippet, nothing written),
- * NGX_ERROR (the output refused).
+ * NGX_OK, NGX_DECLINED (the language has no such snippet, or refuses one of
+ * the variables, or the path has a NUL; nothing written), NGX_ERROR (the
+ * output refused).
  */
 ngx_int_t ngx_kexec_language_set(ngx_kexec_out_t *out,
     ngx_kexec_language_e lang, ngx_keyval_t *vars, ngx_uint_t n,

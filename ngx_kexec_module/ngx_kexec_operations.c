@@ -29,6 +29,7 @@ typedef struct {
     ngx_kexec_server_t         *server;
     ngx_http_request_t         *request;        /* NULL: it left */
     ngx_kexec_http_t           *http;
+    ngx_uint_t                  status;         /* of the call that failed */
     ngx_event_t                 timer;
     ngx_event_t                 freeing;
     unsigned                    done:1;
@@ -58,6 +59,9 @@ static void ngx_kexec_operation_timer(ngx_event_t *ev);
 static void ngx_kexec_operation_look(ngx_kexec_operation_t *op);
 static void ngx_kexec_operation_call(ngx_kexec_operation_t *op);
 static void ngx_kexec_operation_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_operation_answered(ngx_kexec_http_t *http);
+static void ngx_kexec_operation_result(ngx_kexec_operation_t *op,
+    ngx_uint_t status, ngx_uint_t gone, const char *error);
 static void ngx_kexec_operation_end(ngx_kexec_operation_t *op,
     ngx_uint_t status, const char *sentence);
 static void ngx_kexec_operation_cleanup(void *data);
@@ -360,7 +364,7 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
                                              ngx_kexec_operation_handler, op,
                                              ngx_cycle->log);
         if (op->http) {
-            op->http->timeout = NGX_KEXEC_RESTART_TIME;
+            ngx_kexec_http_limit(op->http, NGX_KEXEC_RESTART_TIME);
         }
 
     } else {
@@ -382,6 +386,7 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
 static void
 ngx_kexec_operation_handler(ngx_kexec_http_t *http)
 {
+    ngx_str_t               id;
     ngx_uint_t              status, gone;
     ngx_kexec_operation_t  *op;
 
@@ -391,13 +396,53 @@ ngx_kexec_operation_handler(ngx_kexec_http_t *http)
     status = http->status;
     gone = (status == NGX_HTTP_NOT_FOUND || status == 410);
 
+    if (op->kind == NGX_KEXEC_CLAIM_RESTART && status >= 500) {
+
+        /* a kernel that is not there is a 500 like any other failure */
+
+        id.len = op->ctx.kernel.len;
+        id.data = op->ctx.kernel.data;
+
+        op->status = status;
+        op->http = ngx_kexec_jupyter_kernel(op->server, &id,
+                                            ngx_kexec_operation_answered, op,
+                                            ngx_cycle->log);
+        if (op->http) {
+            return;
+        }
+    }
+
+    ngx_kexec_operation_result(op, status, gone, http->error);
+}
+
+
+/* the answer to the question whether a kernel is there that did not restart */
+
+static void
+ngx_kexec_operation_answered(ngx_kexec_http_t *http)
+{
+    ngx_kexec_operation_t  *op;
+
+    op = http->data;
+    op->http = NULL;
+
+    ngx_kexec_operation_result(op, op->status,
+                               http->status == NGX_HTTP_NOT_FOUND,
+                               http->error);
+}
+
+
+static void
+ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
+    ngx_uint_t gone, const char *error)
+{
     if (status == 0 || (status >= 300 && !gone)) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "Jupyter did not %s the kernel of context %*s: %ui %s",
                       op->kind == NGX_KEXEC_CLAIM_RESTART ? "restart"
                                                           : "delete",
                       (size_t) NGX_KEXEC_UUID_LEN, op->ctx.id, status,
-                      http->error ? http->error : "");
+                      error ? error : "");
     }
 
     if (op->kind == NGX_KEXEC_CLAIM_DELETE) {

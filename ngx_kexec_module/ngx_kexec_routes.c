@@ -309,6 +309,16 @@ ngx_kexec_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *type,
     }
 
     r->headers_out.status = status;
+
+    /* nginx knows no 422, and calls 405 "Not Allowed" */
+
+    if (status == 422) {
+        ngx_str_set(&r->headers_out.status_line, "422 Unprocessable Content");
+
+    } else if (status == NGX_HTTP_NOT_ALLOWED) {
+        ngx_str_set(&r->headers_out.status_line, "405 Method Not Allowed");
+    }
+
     r->headers_out.content_length_n = body->len;
     r->headers_out.content_type = *type;
     r->headers_out.content_type_len = type->len;

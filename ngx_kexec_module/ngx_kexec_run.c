@@ -354,6 +354,10 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
         if (ex->state == NGX_KEXEC_EX_SENT && !ex->fence.sent) {
             ngx_kexec_fence(ex);
+
+            /* a deleted kernel's link stays open and swallows all */
+
+            ngx_kexec_run_ask_jupyter(ex);
         }
 
         return;

@@ -148,6 +148,7 @@ typedef struct {
     ngx_kexec_claim_t        **owners;      /* by a claim's index */
     uint32_t                   worker;      /* NONE: has no record */
     uint32_t                   generation;
+    ngx_uint_t                 rebuilt;     /* what of it was seen */
 } ngx_kexec_zone_self_t;
 
 

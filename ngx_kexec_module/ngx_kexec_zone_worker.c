@@ -22,6 +22,7 @@ static ngx_int_t ngx_kexec_worker_take(ngx_kexec_zone_t *zone);
 static void ngx_kexec_worker_notices(void *data);
 static void ngx_kexec_worker_sweep(ngx_event_t *ev);
 static void ngx_kexec_worker_sweep_workers(ngx_kexec_zone_t *zone);
+static void ngx_kexec_worker_sweep_claims(ngx_kexec_zone_t *zone);
 static void ngx_kexec_worker_sweep_slots(ngx_kexec_zone_t *zone);
 static ngx_uint_t ngx_kexec_worker_give_back(ngx_kexec_zone_t *zone,
     ngx_uint_t i, uint32_t generation);
@@ -30,7 +31,7 @@ static uint64_t ngx_kexec_worker_stamp(ngx_pid_t pid);
 
 
 ngx_kexec_zone_self_t    ngx_kexec_zone_self = {
-    NULL, NULL, NGX_KEXEC_NONE, 0
+    NULL, NULL, NGX_KEXEC_NONE, 0, 0
 };
 
 static ngx_event_t       ngx_kexec_worker_sweep_event;
@@ -325,6 +326,11 @@ ngx_kexec_worker_sweep(ngx_event_t *ev)
         (void) ngx_kexec_worker_join(zone, (ngx_cycle_t *) ngx_cycle);
     }
 
+    if (self->rebuilt != zone->sh->rebuilt) {
+        self->rebuilt = zone->sh->rebuilt;
+        ngx_kexec_worker_sweep_claims(zone);
+    }
+
     ngx_kexec_worker_sweep_slots(zone);
 
     ngx_add_timer(ev, NGX_KEXEC_SWEEP_TIME);
@@ -382,6 +388,45 @@ ngx_kexec_worker_sweep_workers(ngx_kexec_zone_t *zone)
                           "kexec zone was given back: %ui claims",
                           workers[i].pid, n);
         }
+    }
+}
+
+
+/*
+ * After a repair: a claim that is said to be this worker's, and that nobody
+ * in here knows, would never be ended by anybody else.
+ */
+
+static void
+ngx_kexec_worker_sweep_claims(ngx_kexec_zone_t *zone)
+{
+    ngx_uint_t               i, end;
+    ngx_kexec_claim_t       *owner;
+    ngx_kexec_zone_self_t   *self;
+    ngx_kexec_zone_claim_t  *cl;
+
+    self = &ngx_kexec_zone_self;
+
+    for (i = 0; i < zone->nclaims; /* void */ ) {
+
+        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, zone->nclaims);
+
+        ngx_kexec_zone_lock(zone);
+
+        for ( /* void */ ; i < end; i++) {
+            cl = &zone->claims[i];
+            owner = self->owners[i];
+
+            if (cl->state != NGX_KEXEC_CLAIM_NONE
+                && cl->worker == self->worker
+                && cl->worker_generation == self->generation
+                && (owner == NULL || owner->ref.generation != cl->generation))
+            {
+                ngx_kexec_slot_end(zone, cl, 1);
+            }
+        }
+
+        ngx_kexec_zone_unlock(zone);
     }
 }
 

@@ -21,6 +21,7 @@
 #   DEFAULT_CWD       /home/user when it exists, else HOME
 #   EXTRA_HTTP        a file or a text: more lines for http {}
 #   EXTRA_LOCATION    the same for the module's location {}
+#   NO_JUPYTER                 not empty: Jupyter is there already, or comes
 #   START_TIMEOUT     60       seconds for "start"
 #   STOP_TIMEOUT      5        seconds for nginx to finish what it is doing
 #
@@ -38,6 +39,7 @@ run=$(absolute "${RUN_DIR:-run}")
 module=${MODULE-build/ngx_http_kexec_module.so}
 kernels=$top/build/jupyter
 nginx=${NGINX:-$(command -v nginx || echo /usr/sbin/nginx)}
+unset NGINX     # nginx itself takes it for a list of inherited sockets
 home=${HOME:-/}
 [ ! -d /home/user ] || home=/home/user
 
@@ -211,7 +213,13 @@ END
 
 # ---- start and stop
 
+jupyter_lives() {
+    [ -n "${NO_JUPYTER:-}" ] || pid_in "$run/jupyter.pid" > /dev/null
+}
+
 start_jupyter() {
+    [ -z "${NO_JUPYTER:-}" ] || return 0
+
     # setsid: Ctrl-C in a terminal is for this script alone, which stops the
     # two in order.  --default-signal: a shell's background jobs ignore
     # SIGINT, kernels would inherit that and could not be interrupted.
@@ -289,7 +297,7 @@ start() {
     deadline=$((SECONDS + ${START_TIMEOUT:-60}))
 
     until curl -sf -m 5 -o /dev/null "http://127.0.0.1:$port/health"; do
-        pid_in "$run/jupyter.pid" > /dev/null || give_up "Jupyter ended"
+        jupyter_lives || give_up "Jupyter ended"
         pid_in "$run/nginx.pid" > /dev/null || give_up "nginx ended"
         [ $SECONDS -lt $deadline ] || give_up "not healthy:" \
             "$(curl -s -m 5 "http://127.0.0.1:$port/health" || true)"
@@ -326,7 +334,7 @@ run() {
          "-d '{\"code\": \"print(6 * 7)\"}'"
 
     while pid_in "$run/nginx.pid" > /dev/null; do
-        pid_in "$run/jupyter.pid" > /dev/null || give_up "Jupyter ended"
+        jupyter_lives || give_up "Jupyter ended"
 
         # wait, unlike sleep, lets a signal through at once.
 

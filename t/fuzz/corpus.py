@@ -60,3 +60,21 @@ for n, bad in enumerate([b'\x81\x80', b'\xc1\x00', b'\x09\x00', b'\x80\x00',
                          b'\x01\x00\x81\x00', b'\x89\x7e', b'\x83\x00',
                          b'\x82\x7f\xff' + bytes(7)]):
     write('fuzz_websocket', f'violation{n}', b'\x03\x81\x01a' + bad)
+
+write('fuzz_http', 'length',
+      b'\x00HTTP/1.1 200 OK\r\nServer: TornadoServer/6.2\r\n'
+      b'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}')
+write('fuzz_http', 'chunked',
+      b'\x01HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+      b'3;a=b\r\nabc\r\n00A\r\n0123456789\r\n0\r\nT: v\r\n\r\nx')
+write('fuzz_http', 'closed',
+      b'\x02HTTP/1.0 404 Not Found\r\nConnection: close\r\n\r\n<html>')
+write('fuzz_http', 'websocket',
+      b'\x03HTTP/1.1 100 Continue\r\n\r\n'
+      b'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n'
+      b'Connection: Upgrade\r\n'
+      b'Sec-Websocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n'
+      b'Sec-Websocket-Protocol: v1.kernel.websocket.jupyter.org\r\n\r\n\x81')
+write('fuzz_http', 'both',
+      b'\x04HTTP/1.1 200 OK\r\nContent-Length: 2\r\n'
+      b'Transfer-Encoding: chunked\r\n\r\n')

@@ -11,13 +11,12 @@ runs at that moment and is lost when none does.
 
 import asyncio
 import collections
-import json
 import random
 import time
 import uuid
 
 import jupyter_wire as wire
-from jupyter_wire import Message, Raw
+from jupyter_wire import Message
 from scripted_language import Cell, Died, Interrupted, Lost
 
 KERNELS = {
@@ -428,6 +427,3 @@ def spec_model(name, entry):
                      "display_name": display, "language": language, "interrupt_mode": interrupt_mode,
                      "metadata": {}},
             "resources": {"logo-64x64": "/kernelspecs/%s/logo-64x64.png" % name}}
-
-
-__all__ = ["Kernel", "KERNELS", "spec_model", "Raw", "json"]

@@ -20,7 +20,18 @@ typedef struct {
 } stub_channel_t;
 
 
+typedef struct stub_block_s  stub_block_t;
+
+struct stub_block_s {
+    stub_block_t      *next;
+    ngx_array_t       *array;
+};
+
+
 stub_t                 stub;
+void                 (*stub_spin)(void);
+
+static stub_block_t   *blocks;
 
 static stub_channel_t  channels[STUB_CHANNELS];
 static ngx_uint_t      nchannels;
@@ -48,6 +59,8 @@ stub_start(void)
     ngx_pid = getpid();
 
     ngx_queue_init(&ngx_posted_events);
+
+    stub_log.log_level = NGX_LOG_INFO;
 
     stub.cycle.log = &stub_log;
     stub.cycle.old_cycle = &stub.old;
@@ -147,7 +160,28 @@ stub_init(ngx_uint_t i)
 void
 stub_free(ngx_uint_t i)
 {
+    stub_block_t  *block;
+
     munmap(stub.zones[i].shm.addr, stub.zones[i].shm.size);
+
+    while (blocks) {
+        block = blocks;
+        blocks = block->next;
+
+        if (block->array) {
+            free(block->array->elts);
+        }
+
+        free(block);
+    }
+}
+
+
+void
+stub_free_array(ngx_array_t *a)
+{
+    free(a->elts);
+    a->elts = NULL;
 }
 
 
@@ -188,9 +222,46 @@ stub_channels(void)
 void
 stub_forget_channels(void)
 {
+    ngx_uint_t    i;
+    ngx_queue_t  *q;
+
     nchannels = 0;
-    memset(timers, 0, sizeof(timers));
-    ngx_queue_init(&ngx_posted_events);
+
+    for (i = 0; i < STUB_TIMERS; i++) {
+        if (timers[i]) {
+            timers[i]->timer_set = 0;
+            timers[i] = NULL;
+        }
+    }
+
+    while (!ngx_queue_empty(&ngx_posted_events)) {
+        q = ngx_queue_head(&ngx_posted_events);
+        ngx_delete_posted_event(ngx_queue_data(q, ngx_event_t, queue));
+    }
+}
+
+
+void
+stub_timers(ngx_uint_t all)
+{
+    ngx_uint_t    i;
+    ngx_event_t  *ev, *due[STUB_TIMERS];
+
+    memcpy(due, timers, sizeof(timers));
+
+    for (i = 0; i < STUB_TIMERS; i++) {
+        ev = due[i];
+
+        if (ev
+            && (all
+                || (ngx_msec_int_t) (ev->timer.key - ngx_current_msec) <= 0))
+        {
+            timers[i] = NULL;
+            ev->timer_set = 0;
+            ev->timedout = 1;
+            ev->handler(ev);
+        }
+    }
 }
 
 
@@ -221,18 +292,7 @@ stub_loop(ngx_msec_t ms)
         }
     }
 
-    for (i = 0; i < STUB_TIMERS; i++) {
-        ev = timers[i];
-
-        if (ev
-            && (ngx_msec_int_t) (ev->timer.key - ngx_current_msec) <= 0)
-        {
-            timers[i] = NULL;
-            ev->timer_set = 0;
-            ev->timedout = 1;
-            ev->handler(ev);
-        }
-    }
+    stub_timers(0);
 
     while (!ngx_queue_empty(&ngx_posted_events)) {
         q = ngx_queue_head(&ngx_posted_events);
@@ -343,6 +403,10 @@ ngx_shmtx_lock(ngx_shmtx_t *mtx)
 {
     while (!ngx_atomic_cmp_set(mtx->lock, 0, ngx_pid)) {
         sched_yield();
+
+        if (stub_spin) {
+            stub_spin();
+        }
     }
 }
 
@@ -370,15 +434,19 @@ ngx_calloc(size_t size, ngx_log_t *log)
 }
 
 
-/* pools are not what is tested here: this memory is never given back */
+/* there is one pool for all, and it is emptied with the zone */
 
 void *
 ngx_pcalloc(ngx_pool_t *pool, size_t size)
 {
-    static void  *keep[4096];
-    static int    n;
+    stub_block_t  *block;
 
-    return keep[n++ % 4096] = calloc(1, size);
+    block = calloc(1, sizeof(stub_block_t) + size);
+
+    block->next = blocks;
+    blocks = block;
+
+    return block + 1;
 }
 
 
@@ -392,6 +460,8 @@ ngx_array_create(ngx_pool_t *pool, ngx_uint_t n, size_t size)
     a->elts = malloc(n * size);
     a->size = size;
     a->nalloc = n;
+
+    blocks->array = a;
 
     return a;
 }

@@ -36,6 +36,9 @@ typedef struct {
 
 extern stub_t  stub;
 
+/* called by who waits for the lock: a master has to unlock it */
+extern void  (*stub_spin)(void);
+
 
 void stub_start(void);
 
@@ -48,6 +51,7 @@ ngx_kexec_zone_t *stub_add(const char *name, size_t size);
 /* what nginx does with a zone that was added; NULL if its init refused */
 ngx_kexec_zone_t *stub_init(ngx_uint_t i);
 void stub_free(ngx_uint_t i);
+void stub_free_array(ngx_array_t *a);
 
 /* a new zone, in a new configuration */
 ngx_kexec_zone_t *stub_zone(size_t size);
@@ -59,6 +63,9 @@ void stub_unlock(ngx_kexec_zone_t *zone, ngx_pid_t pid);
 void stub_channel(ngx_uint_t n);
 ngx_uint_t stub_channels(void);
 void stub_forget_channels(void);
+
+/* runs the timers that are due, or all of them */
+void stub_timers(ngx_uint_t all);
 
 /* runs what is posted, then waits up to ms for an event, and runs timers */
 void stub_loop(ngx_msec_t ms);

@@ -1,0 +1,196 @@
+"""Jupyter kernels around a long-lived child: the shell of bash, or node.
+
+The child reads requests from descriptor 252 and answers each one with a line
+on 251; what it prints in between is the output.
+"""
+
+import codecs
+import fcntl
+import os
+import select
+import signal
+import struct
+import subprocess
+import termios
+
+from ipykernel.kernelbase import Kernel
+
+CODE, REPLY, REQUEST = 250, 251, 252
+
+
+class Child:
+    def __init__(self, argv, cwd=None):
+        self.code = os.memfd_create("code")
+        request, self.request = os.pipe()
+        self.reply, reply = os.pipe()
+        stdout, stdout_end = os.pipe()
+        stderr, stderr_end = os.pipe()
+
+        # Popen() hands descriptors on under the numbers that they have here,
+        # so a shell renames them before the child runs.
+
+        self.process = subprocess.Popen(
+            ["bash", "-c",
+             f"exec {CODE}<&{self.code} {REPLY}>&{reply} {REQUEST}<&{request} "
+             f"{self.code}<&- {reply}>&- {request}<&-; exec \"$@\"",
+             "bash", *argv],
+            stdin=subprocess.DEVNULL, stdout=stdout_end, stderr=stderr_end,
+            pass_fds=(self.code, reply, request), cwd=cwd)
+
+        for fd in (request, reply, stdout_end, stderr_end):
+            os.close(fd)
+
+        self.death = os.pidfd_open(self.process.pid)
+        self.names = {stdout: "stdout", stderr: "stderr"}
+        self.decoders = {
+            fd: codecs.getincrementaldecoder("utf-8")("replace")
+            for fd in self.names
+        }
+
+    def run(self, code, write):
+        """Runs code; returns the child's answer, or None when it is gone."""
+
+        os.ftruncate(self.code, 0)
+        os.pwrite(self.code, code.encode("utf-8", "replace"), 0)
+
+        try:
+            os.write(self.request, b"\n")
+        except BrokenPipeError:
+            return None
+
+        poll = select.poll()
+        answer = b""
+
+        for fd in (*self.names, self.reply, self.death):
+            poll.register(fd, select.POLLIN)
+
+        while True:
+            ready = {fd for fd, _ in poll.poll()}
+
+            if self.reply in ready:
+                answer += os.read(self.reply, 65536)
+
+            # What was written before the answer is in the pipes by now.  A job
+            # in the background may write on for ever, so no more than that is
+            # taken; what it writes until the next piece of code waits.
+
+            ended = self.death in ready or answer.endswith(b"\n")
+
+            for fd in self.names:
+                size = waiting(fd)
+
+                if size:
+                    text = self.decoders[fd].decode(os.read(fd, size))
+                    write(self.names[fd], text)
+
+                elif fd in ready:               # closed by all who had it
+                    poll.unregister(fd)
+
+            if ended:
+                return answer if answer.endswith(b"\n") else None
+
+    def cwd(self):
+        try:
+            return os.readlink(f"/proc/{self.process.pid}/cwd")
+        except OSError:
+            return None
+
+    def close(self):
+        """Returns in words how the child ended."""
+
+        for fd in (self.code, self.request, self.reply, self.death,
+                   *self.names):
+            os.close(fd)
+
+        status = self.process.wait()
+        return f"status {status}" if status >= 0 else f"signal {-status}"
+
+
+def waiting(fd):
+    """How many bytes are in a pipe."""
+
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"0000"))[0]
+
+
+class ChildKernel(Kernel):
+    """Subclasses have argv(), the child's command line, and outcome(), which
+    makes a MIME bundle or None of an answer, or raises Failure."""
+
+    implementation_version = "1.0"
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.pre_handler_hook()
+        self.child = Child(self.argv())
+        self.cwd = self.child.cwd()
+
+    def pre_handler_hook(self):
+        # SIGINT is the child's to deal with, which gets it as a member of the
+        # same process group.  A handler that does nothing, and not SIG_IGN,
+        # which the child would inherit.
+
+        signal.signal(signal.SIGINT, self.note_interrupt)
+
+    def post_handler_hook(self):
+        pass
+
+    def note_interrupt(self, *_):
+        self.interrupted = True
+
+    def do_execute(self, code, silent, store_history=True,
+                   user_expressions=None, allow_stdin=False, **_):
+        def write(name, text):
+            if text and not silent:
+                self.send_response(self.iopub_socket, "stream",
+                                   {"name": name, "text": text})
+
+        self.interrupted = False
+        answer = self.child.run(code, write)
+
+        try:
+            if answer is None:
+                how = self.child.close()
+                self.child = Child(self.argv(), self.cwd)
+                raise Failure("ProcessExited", f"{self.language} ended with "
+                              f"{how}; its variables are lost and a new one "
+                              "was started")
+
+            data = self.outcome(answer)
+
+        except Failure as failure:
+            content = failure.content
+
+            if not silent:
+                self.send_response(self.iopub_socket, "error", content)
+
+            return {
+                "status": "error",
+                "execution_count": self.execution_count,
+                **content,
+            }
+
+        finally:
+            self.cwd = self.child.cwd()
+
+        if data and not silent:
+            self.send_response(self.iopub_socket, "execute_result", {
+                "execution_count": self.execution_count,
+                "data": data,
+                "metadata": {},
+            })
+
+        return {
+            "status": "ok",
+            "execution_count": self.execution_count,
+            "payload": [],
+            "user_expressions": {},
+        }
+
+
+class Failure(Exception):
+    def __init__(self, name, value, traceback=()):
+        self.content = {
+            "ename": name,
+            "evalue": value,
+            "traceback": list(traceback),
+        }

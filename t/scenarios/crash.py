@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""The kernel dies: it is told, and the context lives on, prepared as before."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from scenario import *
+
+KILL = "import os\nos.kill(os.getpid(), 9)"
+ENV = "a b'\"$"
+CONF = "kexec_interrupt_timeout 8s; kexec_keepalive 1s; kexec_env KEXEC_SCENARIO \"%s\";" % \
+    ENV.replace('"', '\\"')
+
+
+def once(server, name):
+    """Code that leaves a mark in a file each time that it runs, and what was written so far."""
+    path = server.path(name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+
+    def marks():
+        if not os.path.exists(path):
+            return ""
+        with open(path) as f:
+            return f.read()
+    return "with open(%r, 'a') as f:\n    _ = f.write('+')\n" % path, marks
+
+
+def prepared(server, context, name):
+    """The context answers as a new one does."""
+    stream = server.run("import os\n(os.environ.get('KEXEC_SCENARIO'), os.getcwd())", context_id=context)
+    return is_((told(stream), result(stream)), ("ok", repr((ENV, server.cwd))), name)
+
+
+@scenario(rounds=1, many=50)
+def killed(server, rounds):
+    """kill -9 from within: KernelDied within 10 s; who waits runs once in the new kernel."""
+    context = server.create_context()
+    for i in range(rounds):
+        is_(told(server.run("x = 1", context_id=context)), "ok", "x is set")
+        prepared(server, context, "cwd and environment are set")
+        code, marks = once(server, "killed-%d" % i)
+        gate = server.gate()
+        a = server.busy(context, gate.code + KILL)
+        b = server.queued(code + "'ran'", context)
+        killed = gate.open()
+        is_(told(a), "KernelDied", "the running one is told")
+        within(a.finished_at - killed, 10, "in time")
+        c = server.queued(code + "'ran too'", context)
+        is_((told(b), result(b)), ("ok", "ran"), "who waited runs in the new kernel")
+        is_((told(c), result(c)), ("ok", "ran too"), "who came while it started as well")
+        is_(marks(), "++", "each ran once")
+        is_(server.run("x", context_id=context).error(), "NameError", "it is a new kernel")
+        prepared(server, context, "cwd and environment are set again")
+
+
+@scenario(rounds=1, many=50)
+def killed_while_idle(server, rounds):
+    """An idle kernel is killed: a request sent at once, while it is down, runs exactly once."""
+    context = server.create_context()
+    for i in range(rounds):
+        pid = int(server.value("import os\nos.getpid()", context))
+        code, marks = once(server, "idle-%d" % i)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not is_alive(pid), 5, "the kernel's end")
+        a = server.run(code + "'ran'", context_id=context)
+        is_((told(a), result(a)), ("ok", "ran"), "a request sent while the kernel was down runs")
+        within(a.finished_at - a.sent_at, 10, "in time")
+        is_(marks(), "+", "once")
+        prepared(server, context, "cwd and environment are set again")
+        is_(marks(), "+", "and not later")
+
+
+@scenario(rounds=1, many=50)
+def client_left_and_killed(server, rounds):
+    """The kernel dies while its interrupted code ends, with nobody watching: the next one runs."""
+    context = server.create_context()
+    code = "import signal, os\ntry:\n    import time; time.sleep(300)\nfinally:\n    os.kill(os.getpid(), 9)"
+    for i in range(rounds):
+        a = server.busy(context, code)
+        mark, marks = once(server, "left-%d" % i)
+        left = a.close()
+        b = server.run(mark + "'ran'", context_id=context)
+        is_((told(b), result(b)), ("ok", "ran"), "the next one runs")
+        within(b.finished_at - left, 12, "in time")
+        is_(marks(), "+", "once")
+        prepared(server, context, "cwd and environment are set again")
+
+
+main(lambda workers: Server(workers, CONF))

@@ -1,0 +1,540 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include "kexec_unit.h"
+#include <ngx_kexec_jupyter.h>
+
+
+/* as much of nginx as the calls and the reading of answers need */
+
+typedef struct block_s  block_t;
+
+struct block_s {
+    block_t     *next;
+    ngx_array_t  array;             /* or elts is NULL */
+};
+
+
+static block_t     *blocks;
+static ngx_pool_t   pool;
+
+/* the call that was started last */
+
+static struct {
+    ngx_kexec_http_t   http;
+    char               method[16];
+    char               uri[256];
+    char               body[1024];
+} call;
+
+
+static void *
+block_alloc(size_t size)
+{
+    block_t  *block;
+
+    block = malloc(sizeof(block_t) + size);
+    block->array.elts = NULL;
+    block->next = blocks;
+    blocks = block;
+
+    return block + 1;
+}
+
+
+static void
+blocks_free(void)
+{
+    block_t  *block, *next;
+
+    for (block = blocks; block; block = next) {
+        next = block->next;
+        free(block->array.elts);
+        free(block);
+    }
+
+    blocks = NULL;
+}
+
+
+void *
+ngx_palloc(ngx_pool_t *p, size_t size)
+{
+    assert_ptr_equal(p, &pool);
+
+    return block_alloc(size);
+}
+
+
+void *
+ngx_pnalloc(ngx_pool_t *p, size_t size)
+{
+    return ngx_palloc(p, size);
+}
+
+
+ngx_array_t *
+ngx_array_create(ngx_pool_t *p, ngx_uint_t n, size_t size)
+{
+    ngx_array_t  *a;
+
+    assert_ptr_equal(p, &pool);
+
+    (void) block_alloc(0);
+    a = &blocks->array;
+
+    a->elts = malloc(n * size);
+    a->nelts = 0;
+    a->size = size;
+    a->nalloc = n;
+    a->pool = p;
+
+    return a;
+}
+
+
+void *
+ngx_array_push(ngx_array_t *a)
+{
+    if (a->nelts == a->nalloc) {
+        a->nalloc *= 2;
+        a->elts = realloc(a->elts, a->nalloc * a->size);
+    }
+
+    return (u_char *) a->elts + a->nelts++ * a->size;
+}
+
+
+ngx_int_t
+ngx_strncasecmp(u_char *s1, u_char *s2, size_t n)
+{
+    return strncasecmp((char *) s1, (char *) s2, n);
+}
+
+
+ngx_int_t
+ngx_memn2cmp(u_char *s1, u_char *s2, size_t n1, size_t n2)
+{
+    ngx_int_t  rc;
+
+    rc = memcmp(s1, s2, ngx_min(n1, n2));
+
+    return rc ? rc : (ngx_int_t) (n1 - n2);
+}
+
+
+u_char * ngx_cdecl
+ngx_sprintf(u_char *buf, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    buf += vsprintf((char *) buf, fmt, args);
+    va_end(args);
+
+    return buf;
+}
+
+
+uintptr_t
+ngx_escape_uri(u_char *dst, u_char *src, size_t size, ngx_uint_t type)
+{
+    char        hex[4];
+    ngx_uint_t  n;
+
+    assert_int_equal(type, NGX_ESCAPE_URI_COMPONENT);
+
+    for (n = 0; size; src++, size--) {
+
+        if (isalnum(*src) || strchr("-._~", *src)) {
+
+            if (dst) {
+                *dst++ = *src;
+            }
+
+            continue;
+        }
+
+        n++;
+
+        if (dst) {
+            sprintf(hex, "%%%02X", *src);
+            dst = ngx_cpymem(dst, hex, 3);
+        }
+    }
+
+    return dst ? (uintptr_t) dst : n;
+}
+
+
+ngx_kexec_http_t *
+ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
+{
+    (void) log;
+
+    memset(&call, 0, sizeof(call));
+
+    call.http.server = server;
+    call.http.pool = &pool;
+
+    return &call.http;
+}
+
+
+void
+ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method,
+    ngx_str_t *uri, ngx_str_t *body)
+{
+    assert_ptr_equal(http, &call.http);
+
+    strcpy(call.method, method);
+    memcpy(call.uri, uri->data, uri->len);
+
+    if (body) {
+        memcpy(call.body, body->data, body->len);
+    }
+}
+
+
+void
+ngx_kexec_http_cancel(ngx_kexec_http_t *http)
+{
+    (void) http;
+
+    fail();
+}
+
+
+static void
+handler(ngx_kexec_http_t *http)
+{
+    (void) http;
+}
+
+
+static void
+assert_call(ngx_kexec_http_t *http, const char *method, const char *uri,
+    const char *body)
+{
+    assert_ptr_equal(http, &call.http);
+    assert_ptr_equal(http->handler, handler);
+    assert_ptr_equal(http->data, &call);
+
+    assert_string_equal(call.method, method);
+    assert_string_equal(call.uri, uri);
+    assert_string_equal(call.body, body);
+
+    blocks_free();
+}
+
+
+static void
+test_calls(void **state)
+{
+    ngx_str_t            id, path, name, spec;
+    ngx_kexec_server_t   server;
+
+    (void) state;
+
+    memset(&server, 0, sizeof(server));
+
+    id = unit_str("a-b/../c?d%");
+
+    assert_call(ngx_kexec_jupyter_kernel(&server, &id, handler, &call, NULL),
+                "GET", "/api/kernels/a-b%2F..%2Fc%3Fd%25", "");
+    assert_call(ngx_kexec_jupyter_interrupt(&server, &id, handler, &call,
+                                            NULL),
+                "POST", "/api/kernels/a-b%2F..%2Fc%3Fd%25/interrupt", "");
+    assert_call(ngx_kexec_jupyter_delete(&server, &id, handler, &call, NULL),
+                "DELETE", "/api/sessions/a-b%2F..%2Fc%3Fd%25", "");
+
+    id = unit_str("k");
+
+    assert_call(ngx_kexec_jupyter_restart(&server, &id, handler, &call, NULL),
+                "POST", "/api/kernels/k/restart", "");
+    assert_call(ngx_kexec_jupyter_sessions(&server, handler, &call, NULL),
+                "GET", "/api/sessions", "");
+    assert_call(ngx_kexec_jupyter_specs(&server, handler, &call, NULL),
+                "GET", "/api/kernelspecs", "");
+    assert_call(ngx_kexec_jupyter_status(&server, handler, &call, NULL),
+                "GET", "/api/status", "");
+
+    path = unit_str("home/\xc3\xa4 \"x\"\\y\n");
+    name.data = (u_char *) "n\0m";
+    name.len = 3;
+    spec = unit_str("python3");
+
+    assert_call(ngx_kexec_jupyter_create(&server, &path, &name, &spec,
+                                         handler, &call, NULL),
+                "POST", "/api/sessions",
+                "{\"path\":\"home/\xc3\xa4 \\\"x\\\"\\\\y\\n\","
+                "\"name\":\"n\\u0000m\",\"type\":\"notebook\","
+                "\"kernel\":{\"name\":\"python3\"}}");
+
+    /* no UTF-8: nothing is sent */
+
+    path = unit_str("\xff");
+
+    assert_null(ngx_kexec_jupyter_create(&server, &path, &name, &spec,
+                                         handler, &call, NULL));
+}
+
+
+#define ID64  "0123456789012345678901234567890123456789012345678901234567890123"
+
+
+static void
+test_session(void **state)
+{
+    size_t           i;
+    ngx_str_t        body;
+    ngx_kexec_id_t   session, kernel;
+
+    static const char *const  wrong[] = {
+        "", "null", "[]", "\"id\"", "{}", "{\"id\":\"s\"}",
+        "{\"id\":\"s\",\"kernel\":null}",
+        "{\"id\":\"s\",\"kernel\":{\"id\":7}}",
+        "{\"id\":\"s\",\"kernel\":{\"id\":\"\"}}",
+        "{\"id\":\"\",\"kernel\":{\"id\":\"k\"}}",
+        "{\"id\":\"s\",\"kernel\":{\"id\":\"" ID64 "4\"}}",
+        "{\"id\":\"s\",\"kernel\":{\"id\":\"k\"}",
+        "{\"id\":\"s\",\"kernel\":{\"id\":\"k\"}} x"
+    };
+
+    (void) state;
+
+    body = unit_str("{\"id\":\"s1\",\"path\":\"p\",\"kernel\":{\"id\":\"" ID64
+                    "\",\"name\":\"python3\"}}");
+
+    assert_int_equal(ngx_kexec_jupyter_parse_session(&body, &session, &kernel),
+                     NGX_OK);
+    unit_assert_bytes(session.data, session.len, "s1", 2);
+    unit_assert_bytes(kernel.data, kernel.len, ID64, 64);
+
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        body = unit_str(wrong[i]);
+        assert_int_equal(ngx_kexec_jupyter_parse_session(&body, &session,
+                                                         &kernel),
+                         NGX_ERROR);
+    }
+}
+
+
+static void
+test_kernel(void **state)
+{
+    ngx_str_t    body;
+    ngx_uint_t   idle;
+
+    (void) state;
+
+    body = unit_str("{\"id\":\"k\",\"execution_state\":\"idle\"}");
+    idle = 7;
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_OK);
+    assert_int_equal(idle, 1);
+
+    body = unit_str("{\"execution_state\":\"idles\"}");
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_OK);
+    assert_int_equal(idle, 0);
+
+    body = unit_str("{\"execution_state\":null}");
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_ERROR);
+
+    body = unit_str("<html>");
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_ERROR);
+}
+
+
+#define spec(name, language)                                                  \
+    "\"" name "\":{\"name\":\"" name "\",\"spec\":{\"language\":\"" language  \
+    "\"},\"resources\":{}}"
+
+#define SPECS                                                                 \
+    "{\"default\":\"python3\",\"kernelspecs\":{"                              \
+    spec("xeus", "Python") "," spec("python3", "python") ","                  \
+    spec("apython", "python") "," spec("zir", "R") "," spec("ir", "R") ","    \
+    spec("javascript", "javascript") "," spec("bash", "bash") ","             \
+    "\"broken\":{\"spec\":null}}}"
+
+
+static void
+assert_spec(const char *specs, const char *language, const char *name,
+    const char *kind)
+{
+    ngx_str_t  body, lang, spec, got, names;
+
+    body = unit_str(specs);
+    lang = unit_str(language);
+
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
+                                                 &got, &names),
+                     NGX_OK);
+    unit_assert_str(&spec, name);
+    unit_assert_str(&got, kind);
+
+    blocks_free();
+}
+
+
+static void
+assert_no_spec(const char *specs, const char *language, const char *there)
+{
+    ngx_str_t  body, lang, spec, got, names;
+
+    body = unit_str(specs);
+    lang = unit_str(language);
+
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
+                                                 &got, &names),
+                     NGX_DECLINED);
+    unit_assert_str(&names, there);
+
+    blocks_free();
+}
+
+
+static void
+test_pick_spec(void **state)
+{
+    ngx_str_t  body, lang, spec, got, names;
+
+    (void) state;
+
+    /* the default one, though another comes first */
+    assert_spec(SPECS, "python", "python3", "python");
+
+    /* by name */
+    assert_spec(SPECS, "apython", "apython", "python");
+    assert_spec(SPECS, "javascript", "javascript", "javascript");
+    assert_spec("{\"default\":\"a\",\"kernelspecs\":{" spec("a", "bash") ","
+                spec("bash", "shell") "}}", "bash", "bash", "shell");
+
+    /* by language, in any case, the first by name */
+    assert_spec(SPECS, "r", "ir", "R");
+    assert_spec("{\"kernelspecs\":{" spec("b", "Python") ","
+                spec("a", "PYTHON") "}}", "python", "a", "PYTHON");
+
+    assert_spec(SPECS, "typescript", "javascript", "javascript");
+    assert_spec("{\"kernelspecs\":{" spec("javascript", "javascript") ","
+                spec("deno", "typescript") "}}", "typescript", "deno",
+                "typescript");
+
+    assert_no_spec(SPECS, "cobol", "apython, bash, ir, javascript, python, "
+                                   "python3, R, xeus, zir");
+    assert_no_spec(SPECS, "", "apython, bash, ir, javascript, python, "
+                              "python3, R, xeus, zir");
+    assert_no_spec("{\"kernelspecs\":{" spec("python3", "python") "}}",
+                   "typescript", "python, python3");
+    assert_no_spec("{\"default\":\"\",\"kernelspecs\":{}}", "python", "");
+
+    body = unit_str("{\"message\":\"no\"}");
+    lang = unit_str("python");
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
+                                                 &got, &names),
+                     NGX_ERROR);
+}
+
+
+static void
+test_error(void **state)
+{
+    char        text[512];
+    size_t      i;
+    ngx_str_t   body, message;
+
+    static const char *const  said[][2] = {
+        { "{\"message\":\"No such kernel\",\"reason\":null}",
+          "No such kernel" },
+        { "{\"message\":\"\",\"reason\":\"x\"}",
+          "{\"message\":\"\",\"reason\":\"x\"}" },
+        { "{\"message\":null}", "{\"message\":null}" },
+        { "Bad gateway\r\n", "Bad gateway" },
+        { "", "" }
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+        body = unit_str(said[i][0]);
+        ngx_kexec_jupyter_parse_error(&pool, &body, &message);
+        unit_assert_str(&message, said[i][1]);
+    }
+
+    /* cut, and not inside a character: 199 + 3 bytes */
+
+    memset(text, 'a', sizeof(text));
+    memcpy(text + 199, "\xe2\x82\xac", 3);
+
+    body.data = (u_char *) text;
+    body.len = sizeof(text);
+
+    ngx_kexec_jupyter_parse_error(&pool, &body, &message);
+    unit_assert_bytes(message.data, message.len, text, 199);
+
+    blocks_free();
+}
+
+
+static void
+test_sessions(void **state)
+{
+    ngx_str_t                     body;
+    ngx_array_t                  *a;
+    ngx_kexec_jupyter_session_t  *s;
+
+    (void) state;
+
+    body = unit_str("[{\"id\":\"s1\",\"path\":\"p\\u00e4\",\"name\":\"n1\","
+                    "\"kernel\":{\"id\":\"k1\"}},"
+                    "{\"id\":\"s2\",\"path\":\"p\",\"name\":\"n\","
+                    "\"kernel\":null},"
+                    "{\"id\":\"s3\",\"path\":\"p\",\"kernel\":{\"id\":\"k\"}},"
+                    "null, 7,"
+                    "{\"id\":\"s4\",\"path\":\"\",\"name\":\"\","
+                    "\"kernel\":{\"id\":\"k4\"}}]");
+
+    a = ngx_kexec_jupyter_parse_sessions(&pool, &body);
+
+    assert_non_null(a);
+    assert_int_equal(a->nelts, 2);
+
+    s = a->elts;
+    unit_assert_bytes(s[0].session.data, s[0].session.len, "s1", 2);
+    unit_assert_bytes(s[0].kernel.data, s[0].kernel.len, "k1", 2);
+    unit_assert_str(&s[0].path, "p\xc3\xa4");
+    unit_assert_str(&s[0].name, "n1");
+    unit_assert_bytes(s[1].session.data, s[1].session.len, "s4", 2);
+    unit_assert_str(&s[1].path, "");
+
+    body = unit_str("[]");
+    a = ngx_kexec_jupyter_parse_sessions(&pool, &body);
+    assert_non_null(a);
+    assert_int_equal(a->nelts, 0);
+
+    body = unit_str("{}");
+    assert_null(ngx_kexec_jupyter_parse_sessions(&pool, &body));
+
+    body = unit_str("[");
+    assert_null(ngx_kexec_jupyter_parse_sessions(&pool, &body));
+
+    blocks_free();
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_session),
+        cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_pick_spec),
+        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_sessions)
+    };
+
+    return cmocka_run_group_tests_name("jupyter", tests, NULL, NULL);
+}
