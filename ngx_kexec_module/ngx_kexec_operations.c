@@ -28,6 +28,7 @@ typedef struct {
     ngx_kexec_context_t         ctx;
     ngx_kexec_server_t         *server;
     ngx_http_request_t         *request;        /* NULL: it left */
+    ngx_http_cleanup_t         *cleanup;        /* of the request */
     ngx_kexec_http_t           *http;
     ngx_uint_t                  status;         /* of the call that failed */
     ngx_event_t                 timer;
@@ -157,6 +158,7 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
     }
 
     op->request = r;
+    op->cleanup = cln;
 
     cln->handler = ngx_kexec_operation_cleanup;
     cln->data = op;
@@ -514,11 +516,14 @@ ngx_kexec_operation_end(ngx_kexec_operation_t *op, ngx_uint_t status,
     ngx_post_event(&op->freeing, &ngx_posted_events);
 
     r = op->request;
-    op->request = NULL;
 
     if (r == NULL) {
         return;
     }
+
+    /* the request may end long after the operation */
+
+    op->cleanup->handler = NULL;
 
     c = r->connection;
 
@@ -543,13 +548,7 @@ ngx_kexec_operation_cleanup(void *data)
 {
     ngx_kexec_operation_t *op = data;
 
-    ngx_http_request_t  *r;
-
-    r = op->request;
-
-    if (r) {
-        op->request = NULL;
-    }
+    op->request = NULL;
 }
 
 

@@ -200,4 +200,4 @@ fi
 
 check_kernel
 
-[ "$1" != test ] || "$top/tools/deno.sh"
+[ "$1" != test ] || "$top/tools/node.sh"

@@ -17,7 +17,7 @@
 #   NGINX             nginx    the binary; a prefix such as valgrind may precede
 #   MODULE            build/ngx_http_kexec_module.so; empty: linked statically
 #   LOG_LEVEL         info     of nginx's error log
-#   DEFAULT_CONTEXTS  python, and javascript where its kernel is installed
+#   DEFAULT_CONTEXTS  python, and javascript where there is a node
 #   DEFAULT_CWD       /home/user when it exists, else HOME
 #   EXTRA_HTTP        a file or a text: more lines for http {}
 #   EXTRA_LOCATION    the same for the module's location {}
@@ -37,7 +37,6 @@ port=${PORT:-49999}
 jupyter_port=${JUPYTER_PORT:-8888}
 run=$(absolute "${RUN_DIR:-run}")
 module=${MODULE-build/ngx_http_kexec_module.so}
-kernels=$top/build/jupyter
 nginx=${NGINX:-$(command -v nginx || echo /usr/sbin/nginx)}
 unset NGINX     # nginx itself takes it for a list of inherited sockets
 home=${HOME:-/}
@@ -159,8 +158,7 @@ default_contexts() {
 
     if [ -z "${DEFAULT_CONTEXTS+set}" ]; then
         DEFAULT_CONTEXTS=python
-        [ ! -f "$kernels/kernels/javascript/kernel.json" ] ||
-            DEFAULT_CONTEXTS="python javascript"
+        ! command -v node > /dev/null || DEFAULT_CONTEXTS="python javascript"
     fi
 
     for name in $DEFAULT_CONTEXTS; do
@@ -217,7 +215,26 @@ jupyter_lives() {
     [ -n "${NO_JUPYTER:-}" ] || pid_in "$run/jupyter.pid" > /dev/null
 }
 
+# Of the kernels in docker/kernels those that can run here: two need node.
+
+choose_kernels() {
+    local spec name
+
+    rm -rf "$run/jupyter/kernels"
+    mkdir -p "$run/jupyter/kernels"
+
+    for spec in "$top"/docker/kernels/*/kernel.json; do
+        name=$(basename "${spec%/*}")
+
+        case $name in *script) command -v node > /dev/null || continue ;; esac
+
+        ln -s "${spec%/*}" "$run/jupyter/kernels/$name"
+    done
+}
+
 start_jupyter() {
+    choose_kernels
+
     [ -z "${NO_JUPYTER:-}" ] || return 0
 
     # setsid: Ctrl-C in a terminal is for this script alone, which stops the
@@ -233,7 +250,8 @@ start_jupyter() {
     JUPYTER_CONFIG_DIR=$run/jupyter/config \
     JUPYTER_DATA_DIR=$run/jupyter/data \
     JUPYTER_RUNTIME_DIR=$run/jupyter/runtime \
-    JUPYTER_PATH=$top/docker:$kernels${JUPYTER_PATH:+:$JUPYTER_PATH} \
+    JUPYTER_PATH=$run/jupyter${JUPYTER_PATH:+:$JUPYTER_PATH} \
+    NODE_PATH=$top/build/node/node_modules${NODE_PATH:+:$NODE_PATH} \
     IPYTHONDIR=$run/ipython \
     setsid env --default-signal=INT --default-signal=QUIT \
         /usr/bin/python3 -m jupyter_server \

@@ -15,7 +15,7 @@ package KexecTest;
 # included.  Sections:
 #
 #     location        lines for the location; "config" replaces all of it
-#     http            lines for the http block; "http_config" replaces it
+#     http            lines for the http block; "bare_http" replaces the zone
 #     jupyter         faults and options of the scripted Jupyter, JSON, set
 #                     before nginx starts
 #     context         a body of POST /contexts: $CTX stands for the id of such
@@ -78,11 +78,13 @@ BEGIN {
 }
 
 
-my $http_config = <<'_EOC_';
+my $upstream = <<'_EOC_';
     upstream jupyter {
         server 127.0.0.1:$TEST_NGINX_JUPYTER_PORT;
     }
+_EOC_
 
+my $zone = <<'_EOC_';
     kexec_zone kexec:1m;
     kexec_temp_path $TEST_NGINX_SERVER_ROOT/kexec_temp;
 _EOC_
@@ -121,7 +123,8 @@ sub prepare {
 
     if (!defined $block->http_config) {
         $block->set_value("http_config",
-                          $http_config . ($block->http // ""));
+                          $upstream . ($block->bare_http
+                                       // $zone . ($block->http // "")));
     }
 
     if (!defined $block->config) {

@@ -186,24 +186,25 @@ const bundle = async (value) => {
     }
 
     return {
-        'text/plain': typeof value === 'string' ? value : util.inspect(value),
+        'text/plain': typeof value === 'string' ? value
+                      : ownFrames(util.inspect(value)),
     };
 };
 
-// The frames of this file are of no interest to the user.
+// The frames from the inspector outwards are of no interest to the user.
+
+const ownFrames = (text) => text.replace(
+    /\n +at Session\.post \(node:inspector.*(\n +at .*)*/g, '');
 
 const failure = (error) => {
     if (!(error instanceof Error)) {
         return { name: 'Error', value: util.inspect(error), traceback: [] };
     }
 
-    const stack = String(error.stack).split('\n');
-    const ours = stack.findIndex((line) => /Session\.post|loop\.js/.test(line));
-
     return {
         name: String(error.name),
         value: String(error.message),
-        traceback: ours < 0 ? stack : stack.slice(0, ours),
+        traceback: ownFrames(String(error.stack)).split('\n'),
     };
 };
 
@@ -310,7 +311,7 @@ process.on('SIGINT', () => interrupt?.());
 // What fails outside of an execution must not end the process.
 
 process.on('uncaughtException', (error) => {
-    console.error('Uncaught', error);
+    console.error(ownFrames(`Uncaught ${util.inspect(error)}`));
 });
 
 const writeAll = (text) => {
