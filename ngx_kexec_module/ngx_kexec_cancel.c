@@ -62,15 +62,20 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
         return;
 
     case NGX_KEXEC_EX_LINKING:
-    case NGX_KEXEC_EX_PROBING:
 
-        /* nothing was sent, but for code that a dead kernel may have left */
-
-        if (ex->http == NULL && !ex->ask.sent) {
+        if (ex->kernel == NULL || ex->kernel->link == NULL) {
             ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
                            "interrupted before its code ran");
             ngx_kexec_done(ex);
+            return;
         }
+
+        /*
+         * Jupyter subscribes a new link to the kernel a while after it was
+         * opened, even if it is closed by then: the next link of the same
+         * session would lose its messages to the dead one.  So a link that
+         * is being opened is waited for, until the fence is back.
+         */
 
         return;
 

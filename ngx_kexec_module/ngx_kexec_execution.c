@@ -321,7 +321,7 @@ ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
 static void
 ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex)
 {
-    ngx_msec_t            held;
+    ngx_msec_int_t        held;
     ngx_kexec_context_t   ctx;
 
     static const char  *phases[] = {
@@ -341,14 +341,17 @@ ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex)
         == NGX_OK
         && ctx.held_since)
     {
-        held = ngx_current_msec - ctx.held_since;
+        /* another worker's clock may be a little ahead of ours */
+
+        held = (ngx_msec_int_t) (ngx_current_msec - ctx.held_since);
+        held = ngx_max(held, 0);
     }
 
     ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "QueueTimeout",
                    "the execution waited %M s in the queue and did not run: "
                    "the context has been %s for %M s",
                    ex->conf->queue_timeout / 1000, phases[ctx.phase],
-                   held / 1000);
+                   (ngx_msec_t) held / 1000);
 }
 
 

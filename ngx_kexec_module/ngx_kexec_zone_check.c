@@ -53,6 +53,7 @@ static ngx_uint_t ngx_kexec_check_claim_makes_sense(ngx_kexec_zone_t *zone,
 static ngx_kexec_zone_context_t *ngx_kexec_check_context_of(
     ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl);
 
+static void ngx_kexec_repair(ngx_kexec_zone_t *zone);
 static void ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone);
 static void ngx_kexec_repair_claims(ngx_kexec_zone_t *zone);
 static void ngx_kexec_repair_claim(ngx_kexec_zone_t *zone,
@@ -67,9 +68,8 @@ static void ngx_kexec_repair_state(ngx_kexec_zone_t *zone,
 ngx_uint_t
 ngx_kexec_zone_check(ngx_kexec_zone_t *zone, ngx_uint_t repair)
 {
-    ngx_uint_t                i, bad;
-    ngx_kexec_check_t         found;
-    ngx_kexec_zone_worker_t  *worker;
+    ngx_uint_t         i, bad;
+    ngx_kexec_check_t  found;
 
     ngx_memzero(&found, sizeof(ngx_kexec_check_t));
 
@@ -83,23 +83,19 @@ ngx_kexec_zone_check(ngx_kexec_zone_t *zone, ngx_uint_t repair)
     bad += ngx_kexec_check_notices(zone, &found);
     bad += ngx_kexec_check_lists(zone, &found);
 
-    if (!repair || bad == 0) {
+    if (!repair) {
         return bad;
     }
 
-    for (i = 0; i < NGX_KEXEC_MAX_WORKERS; i++) {
-        worker = &zone->sh->workers[i];
-
-        worker->head = NGX_KEXEC_NONE;
-        worker->tail = NGX_KEXEC_NONE;
+    if (bad) {
+        ngx_kexec_repair(zone);
     }
 
-    ngx_kexec_repair_contexts(zone);
-    ngx_kexec_repair_claims(zone);
+    /* it may be that somebody was not told something: all are told */
 
-    for (i = 0; i < zone->ncontexts; i++) {
-        if (zone->contexts[i].c.state != NGX_KEXEC_CONTEXT_FREE) {
-            ngx_kexec_repair_state(zone, &zone->contexts[i]);
+    for (i = 0; i < zone->nclaims; i++) {
+        if (zone->claims[i].state != NGX_KEXEC_CLAIM_NONE) {
+            ngx_kexec_slot_notice(zone, &zone->claims[i]);
         }
     }
 
@@ -549,6 +545,33 @@ ngx_kexec_check_context_of(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl)
 
 
 static void
+ngx_kexec_repair(ngx_kexec_zone_t *zone)
+{
+    ngx_uint_t                 i;
+    ngx_kexec_zone_worker_t   *worker;
+    ngx_kexec_zone_context_t  *ctx;
+
+    for (i = 0; i < NGX_KEXEC_MAX_WORKERS; i++) {
+        worker = &zone->sh->workers[i];
+
+        worker->head = NGX_KEXEC_NONE;
+        worker->tail = NGX_KEXEC_NONE;
+    }
+
+    ngx_kexec_repair_contexts(zone);
+    ngx_kexec_repair_claims(zone);
+
+    for (i = 0; i < zone->ncontexts; i++) {
+        ctx = &zone->contexts[i];
+
+        if (ctx->c.state != NGX_KEXEC_CONTEXT_FREE) {
+            ngx_kexec_repair_state(zone, ctx);
+        }
+    }
+}
+
+
+static void
 ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
 {
     ngx_uint_t                 i;
@@ -654,12 +677,7 @@ ngx_kexec_repair_claims(ngx_kexec_zone_t *zone)
         if (cl->state == NGX_KEXEC_CLAIM_NONE) {
             cl->next = sh->free_claims;
             sh->free_claims = i;
-            continue;
         }
-
-        /* it may be that somebody was not told something: all are told */
-
-        ngx_kexec_slot_notice(zone, cl);
     }
 }
 

@@ -227,8 +227,8 @@ void ngx_kexec_slot_tell_watchers(ngx_kexec_zone_t *zone,
 /* ngx_kexec_zone_check.c */
 
 /*
- * Under the lock.  Tells how many things are wrong in the zone; with repair,
- * and if there are any, also puts them right.
+ * Under the lock.  Tells how many things are wrong in the zone; with repair
+ * these are put right, and all claims get a notice.
  */
 ngx_uint_t ngx_kexec_zone_check(ngx_kexec_zone_t *zone, ngx_uint_t repair);
 

@@ -274,6 +274,8 @@ start_nginx() (
         < /dev/null >> "$run/nginx.log" 2>&1 9>&-
 )
 
+listens() { (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+
 tails() {
     local log
 
@@ -304,15 +306,28 @@ start() {
         die "already running in $run"
     fi
 
+    # Another server's port would pass for this one's.
+
+    ! listens "$port" || die "port $port is in use"
+    [ -n "${NO_JUPYTER:-}" ] || ! listens "$jupyter_port" ||
+        die "port $jupyter_port is in use"
+
     configure
     rm -f "$run"/*.log "$run/nginx.pid"
 
-    # nginx says at once what is wrong with its configuration.
+    deadline=$((SECONDS + ${START_TIMEOUT:-60}))
+
+    # nginx can do without Jupyter, but would say so in its log.
 
     start_jupyter
-    start_nginx || give_up "nginx did not start"
 
-    deadline=$((SECONDS + ${START_TIMEOUT:-60}))
+    until [ -n "${NO_JUPYTER:-}" ] || listens "$jupyter_port"; do
+        jupyter_lives || give_up "Jupyter ended"
+        [ $SECONDS -lt $deadline ] || give_up "Jupyter does not listen"
+        sleep 0.05
+    done
+
+    start_nginx || give_up "nginx did not start"
 
     until curl -sf -m 5 -o /dev/null "http://127.0.0.1:$port/health"; do
         jupyter_lives || give_up "Jupyter ended"
@@ -349,6 +364,7 @@ run() {
 
     say "logs in $run; Ctrl-C stops; try:"
     echo "curl -N http://127.0.0.1:$port/execute" \
+         "-H 'Content-Type: application/json'" \
          "-d '{\"code\": \"print(6 * 7)\"}'"
 
     while pid_in "$run/nginx.pid" > /dev/null; do

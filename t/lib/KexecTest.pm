@@ -45,6 +45,8 @@ our @EXPORT = qw(http json create_context execute finish types jupyter
 
 our ($Top, $Name, $Owner, $Jupyter, $Port, $JupyterPort, $ControlPort);
 
+our @Open;                              # what "before" and "after" opened
+
 my $json = JSON::PP->new->canonical->allow_nonref;
 
 sub free_port {
@@ -133,6 +135,8 @@ sub prepare {
                                     . "        }\n");
     }
 
+    expand($block);
+
     if (defined $block->must_die) {
         $block->set_value("suppress_stderr", "");
         return;
@@ -155,9 +159,31 @@ sub prepare {
 }
 
 
+# what is said once holds for each of many requests
+
+sub expand {
+    my ($block) = @_;
+
+    my $requests = $block->pipelined_requests // $block->request;
+
+    return if ref $requests ne "ARRAY";
+
+    for my $name (qw(error_code response_headers response_body
+                     response_body_like))
+    {
+        my $value = $block->$name;
+
+        if (defined $value && ref $value ne "ARRAY") {
+            $block->set_value($name, [($value) x @$requests]);
+        }
+    }
+}
+
+
 sub reset_jupyter {
     my ($block) = @_;
 
+    jupyter("up", {});
     jupyter("reset", { kernels => JSON::PP::true() });
 
     if (defined $block->jupyter) {
@@ -195,6 +221,9 @@ sub after {
     return if $dry_run || ref $requests eq "ARRAY" && $n < $#$requests;
 
     run_code($block, "after");
+
+    close $_ for @Open;
+    @Open = ();
 }
 
 
@@ -207,15 +236,10 @@ sub run_code {
 
     my $name = $block->name;
 
-    eval qq{
-        package KexecTest::Block;
-        use strict;
-        use warnings;
-        BEGIN { Test::More->import; KexecTest->import }
-         "$name, $section"
-        $code;
-        1;
-    } or Test::More::fail("$name - $section: $@");
+    eval "package KexecTest::Block; use strict; use warnings;"
+         . "BEGIN { Test::More->import; KexecTest->import }\n"
+         . "#line 1 \"$section\"\n$code;\n1"
+        or Test::More::fail("$name - $section: $@");
 }
 
 
@@ -319,11 +343,7 @@ sub jupyter_wait {
 sub send_request {
     my ($method, $path, $body, %arg) = @_;
 
-    my $port = $arg{port} // $Port;
-
-    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port",
-                                     Timeout => 10)
-        or die "connect to $port: $!";
+    my $sock = connect_to($arg{port} // $Port);
 
     my $head = "$method $path HTTP/1.1\r\nHost: localhost\r\n"
                . "Connection: close\r\n";
@@ -337,7 +357,20 @@ sub send_request {
         $head .= "Content-Length: " . length($body) . "\r\n";
     }
 
-    $sock->printflush($head, $arg{headers} // "", "\r\n", $body // "");
+    print $sock $head, $arg{headers} // "", "\r\n", $body // "";
+
+    return $sock;
+}
+
+
+sub connect_to {
+    my ($port) = @_;
+
+    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port",
+                                     Timeout => 10)
+        or die "connect to $port: $!";
+
+    push @Open, $sock;
 
     return $sock;
 }
@@ -440,7 +473,7 @@ sub create_context {
 
 
 # sends a POST /execute whose answer finish() reads; to close the handle is to
-# leave
+# leave, which the end of the block does for all that is still open
 
 sub execute {
     my (%body) = @_;

@@ -396,6 +396,32 @@ test_crash(void **state)
 #endif
 
 
+/* the last thing that a worker did was to change a state, and not to tell */
+
+static void
+test_told(void **state)
+{
+    ngx_kexec_ref_t       ref;
+    ngx_kexec_context_t   ctx;
+
+    ref = ready_context(&ctx);
+
+    assert_int_equal(enter(0, ref), NGX_OK);
+    assert_int_equal(enter(1, ref), NGX_AGAIN);
+    assert_int_equal(watch(2, ref), NGX_OK);
+    notices();
+    assert_int_equal(own[2].notices, 0);
+
+    zone->sh->writer = 1;
+    assert_int_equal(faults(), 0);
+
+    notices();
+    assert_int_equal(own[0].notices, 1);
+    assert_int_equal(own[1].notices, 1);
+    assert_int_equal(own[2].notices, 1);
+}
+
+
 /* two claims with the same slot: the one that knows it has it keeps it */
 
 static void
@@ -625,6 +651,7 @@ main(void)
 #if (NGX_DEBUG)
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
 #endif
+        cmocka_unit_test_setup_teardown(test_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_holders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_noise, setup, teardown),
