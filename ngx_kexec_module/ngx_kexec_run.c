@@ -189,7 +189,12 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 static void
 ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 {
-    if (ex->ask.reply && ex->ask.idle) {
+    /*
+     * A second interrupt may have hit the kernel when it was about to reply.
+     * The barrier's fence comes behind a reply that is only late.
+     */
+
+    if (ex->ask.idle && (ex->ask.reply || ex->interrupts)) {
         ngx_kexec_run_end(ex);
         return;
     }

@@ -113,22 +113,19 @@ qr/\A.*
 
 === TEST 7: keepalives, while the code runs and in the queue
 --- location
-kexec_keepalive 100ms;
+kexec_keepalive 50ms;
 --- before
-execute(code => "sleep 0.7");
-jupyter_wait(ev => "start", "code~" => "sleep 0.7");
+my $running = execute(code => "sleep 30");
+jupyter_wait(ev => "start", "code~" => "sleep 30");
+my $queued = execute(code => "sleep 0.5\nprint x");
+seen($queued, qr/(keepalive(?s:.*)){2}/);
+close $running;
+like(KexecTest::read_answer($queued)->{body},
+     qr/\A(\{"type": "keepalive"\}\n){2,}\{"type": "number_of_executions", "execution_count": 2\}
+(\{"type": "keepalive"\}\n){2,}\{"type": "stdout", .*\n\{"type": "end_of_execution"\}\n\z/, "twice and more");
 --- request
-POST /execute
-{"code": "sleep 0.5\nprint x"}
---- more_headers
-Content-Type: application/json
---- response_body_like eval
-qr/\A(\{"type": "keepalive"\}
-){2,}\{"type": "number_of_executions", "execution_count": 2\}
-(\{"type": "keepalive"\}
-){2,}\{"type": "stdout", .*
-\{"type": "end_of_execution"\}
-\z/
+GET /contexts
+--- response_body_like: "language":"python"
 
 
 
@@ -137,9 +134,7 @@ qr/\A(\{"type": "keepalive"\}
 execute(code => "sleep 30");
 jupyter_wait(ev => "start", "code~" => "sleep 30");
 my $queued = execute(code => "print x");
-my $head = "";
-sysread($queued, $head, 4096, length $head) until $head =~ /\r\n\r\n/;
-like($head, qr{^HTTP/1.1 200 OK\r\n}, "the status of what waits");
+like(seen($queued, qr/\r\n\r\n/), qr{^HTTP/1.1 200 OK\r\n}, "the status of what waits");
 --- request
 GET /contexts
 --- response_body_like: "language":"python"
@@ -399,8 +394,7 @@ kexec_queue size=1;
 --- before
 execute(code => "sleep 30");
 jupyter_wait(ev => "start", "code~" => "sleep 30");
-my $queued = execute(code => "print x");
-sysread($queued, my $head, 4096);
+seen(execute(code => "print x"), qr/\r\n\r\n/);
 --- request
 POST /execute
 {"code": "print y"}
@@ -578,9 +572,8 @@ my $body = '{"code": "print hello"}';
 my $sock = KexecTest::connect_to($KexecTest::Port);
 print $sock "POST /execute HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
             . "Expect: 100-continue\r\nContent-Length: " . length($body) . "\r\n\r\n";
-my $interim = "";
-sysread($sock, $interim, 4096, length $interim) until $interim =~ /\r\n\r\n/;
-is($interim, "HTTP/1.1 100 Continue\r\n\r\n", "it is told to go on");
+is(seen($sock, qr/\r\n\r\n/), "HTTP/1.1 100 Continue\r\n\r\n", "it is told to go on");
+${*$sock}{kexec} = "";
 print $sock $body;
 is(types(finish($sock)), "number_of_executions stdout end_of_execution", "and its code runs");
 --- request
@@ -629,11 +622,12 @@ Content-Type: application/json
 
 === TEST 41: a client that leaves the queue never runs
 --- before
-execute(code => "sleep 0.5");
-jupyter_wait(ev => "start", "code~" => "sleep 0.5");
+my $running = execute(code => "sleep 30");
+jupyter_wait(ev => "start", "code~" => "sleep 30");
 my $left = execute(code => "print left");
-sysread($left, my $head, 4096);
+seen($left, qr/\r\n\r\n/);
 close $left;
+close $running;
 --- request
 POST /execute
 {"code": "print hello"}

@@ -17,7 +17,7 @@ package KexecTest;
 #     location        lines for the location; "config" replaces all of it
 #     http            lines for the http block; "bare_http" replaces the zone
 #     jupyter         faults and options of the scripted Jupyter, JSON, set
-#                     before nginx starts
+#                     before nginx starts; jupyter_down: it is not there
 #     context         a body of POST /contexts: $CTX stands for the id of such
 #                     a context in requests and in what is expected of them
 #     before, after   Perl, run when nginx is up, and after the last answer
@@ -40,7 +40,7 @@ use JSON::PP ();
 use Test::More ();
 use Time::HiRes ();
 
-our @EXPORT = qw(http json create_context execute finish types jupyter
+our @EXPORT = qw(http json create_context execute seen finish types jupyter
                  jupyter_log jupyter_wait logged wait_for);
 
 our ($Top, $Name, $Owner, $Jupyter, $Port, $JupyterPort, $ControlPort);
@@ -49,11 +49,18 @@ our @Open;                              # what "before" and "after" opened
 
 my $json = JSON::PP->new->canonical->allow_nonref;
 
-sub free_port {
-    my $sock = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")
-        or die "no port: $!";
+# Outside of the range that the kernel gives to clients: nginx leaves its port
+# for a moment between two blocks, and nobody must come by.
 
-    return $sock->sockport;
+sub free_port {
+    for (1 .. 1000) {
+        my $port = 10000 + int rand 20000;
+
+        return $port if IO::Socket::INET->new(Listen => 1, ReuseAddr => 1,
+                                              LocalPort => $port);
+    }
+
+    die "no port: $!";
 }
 
 
@@ -67,7 +74,7 @@ BEGIN {
     File::Path::make_path($dir);
 
     $ENV{TEST_NGINX_BINARY} //= "/usr/sbin/nginx";
-    $ENV{TEST_NGINX_SERVROOT} = "$dir/$Name";
+    $ENV{TEST_NGINX_SERVROOT} = "$dir/$Name-$$";
     $ENV{TEST_NGINX_LOG_LEVEL} //= "info";
     $ENV{TEST_NGINX_MODULE} //= "$Top/build/ngx_http_kexec_module.so";
 
@@ -189,6 +196,8 @@ sub reset_jupyter {
     if (defined $block->jupyter) {
         jupyter("set", $json->decode($block->jupyter));
     }
+
+    jupyter("down", {}) if defined $block->jupyter_down;
 }
 
 
@@ -282,12 +291,18 @@ sub start_jupyter {
 }
 
 
+# nginx has ended by then; the logs of what failed stay
+
 END {
     if ($Jupyter && $$ == $Owner) {
         local $?;
 
         kill "TERM", $Jupyter;
         waitpid $Jupyter, 0;
+
+        if (Test::More->builder->is_passing) {
+            File::Path::remove_tree($ENV{TEST_NGINX_SERVROOT});
+        }
     }
 }
 
@@ -379,24 +394,42 @@ sub connect_to {
 sub read_answer {
     my ($sock, $timeout) = @_;
 
-    my $raw = "";
+    my $answer;
+
+    fill($sock, sub { $answer = parse_answer($_[0]) }, $timeout);
+
+    return $answer;
+}
+
+
+# waits until what came so far looks like this, and leaves it to be read again
+
+sub seen {
+    my ($sock, $pattern) = @_;
+
+    return fill($sock, sub { $_[0] =~ $pattern });
+}
+
+
+sub fill {
+    my ($sock, $enough, $timeout) = @_;
+
+    my $raw = \(${*$sock}{kexec} //= "");
     my $select = IO::Select->new($sock);
     my $end = Time::HiRes::time() + ($timeout // 10);
 
-    while (1) {
-        my $answer = parse_answer($raw);
-
-        return $answer if $answer;
-
+    until ($enough->($$raw)) {
         my $left = $end - Time::HiRes::time();
 
         if ($left <= 0 || !$select->can_read($left)) {
-            die "no end of the answer in time: $raw";
+            die "not in time, only: $$raw";
         }
 
-        sysread($sock, $raw, 65536, length $raw)
-            or die "the answer breaks off: $raw";
+        sysread($sock, $$raw, 65536, length $$raw)
+            or die "the answer breaks off: $$raw";
     }
+
+    return $$raw;
 }
 
 

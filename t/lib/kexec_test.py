@@ -15,6 +15,7 @@
 import errno
 import json
 import os
+import random
 import re
 import select
 import shutil
@@ -102,9 +103,16 @@ def done_testing():
 # Waiting
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One below those that the system gives to clients: nobody takes it by chance before it is used."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError as e:
+                if e.errno != errno.EADDRINUSE:
+                    raise
 
 
 def wait_until(test, timeout=10, what=None, step=0.02):
@@ -159,7 +167,7 @@ class Stream:
     answer goes on, then "complete", "eof" (broken off), "reset" or "malformed"."""
 
     def __init__(self, port, method="GET", path="/", body=None, headers=None, timeout=30, send=True,
-                 receive_buffer=None):
+                 receive_buffer=None, local_port=None):
         self.timeout = timeout
         self.status_line = self.status = None
         self.headers = {}
@@ -175,6 +183,9 @@ class Stream:
         if receive_buffer:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(timeout)
+        if local_port:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.sock.bind(("127.0.0.1", local_port))
         self.sock.connect(("127.0.0.1", port))
         self.request = build_request(port, method, path, body, headers)
         if send:

@@ -100,6 +100,11 @@ class Server(Nginx):
             }""" % (self.port, self.h2_port, self.run_dir, self.cwd, self.run_dir)
         self.start()
 
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        if self.jupyter is not None:
+            self.jupyter.stop()
+
     @property
     def cwd(self):
         """The default one."""
@@ -137,6 +142,9 @@ class Server(Nginx):
         """A websocket to a kernel, as JupyterLab has one."""
         return KernelSocket(self.env["JUPYTER_PORT"], kernel_id, token=self.token, **more)
 
+    def jupyter_process(self):
+        return JupyterProcess(self.run_dir, self.env["JUPYTER_PORT"])
+
     # Executions
 
     def value(self, code, context=None, **more):
@@ -151,6 +159,29 @@ class Server(Nginx):
             raise TimeoutError("an execution did not start: %r %r" % (stream.status_line, stream.all()))
         return stream
 
+    def execute_on(self, worker, code, context=None, **fields):
+        """An execution by that worker, 0 to n - 1, whichever that is.
+
+        A listening socket of each worker's own gets its connections by a hash of the addresses: the same client
+        port leads to the same worker again."""
+        if not hasattr(self, "_ports"):
+            self._find_ports()
+        body = {"code": code, **fields}
+        if context is not None:
+            body["context_id"] = context
+        return Stream(self.port, "POST", "/execute", body, local_port=self._ports[worker].pop())
+
+    def _find_ports(self, each=400):
+        """Client ports by worker."""
+        by_pid = {}
+        while len(by_pid) < self.n_workers or min(map(len, by_pid.values())) < each:
+            port = free_port()
+            stream = Stream(self.port, "GET", "/-/pid", headers={"Connection": None}, local_port=port)
+            pump_all([stream], lambda: stream.ended)
+            stream.reset()              # leaves no TIME_WAIT behind
+            by_pid.setdefault(stream.body, []).append(port)
+        self._ports = list(by_pid.values())
+
     def queued(self, code, context=None, **more):
         """An execution that was let in.  That it waits is the caller's arrangement."""
         stream = self.execute(code, context, **more)
@@ -164,6 +195,49 @@ class Server(Nginx):
 
     def gate(self):
         return Gate(self)
+
+
+def pump_all(streams, test, timeout=30):
+    """Reads from all of them, as it comes, until test() is true."""
+    end = time.monotonic() + timeout
+    while not test():
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("waited %s s for %s" % (timeout, test))
+        readable = [s for s in streams if not s.ended]
+        if not readable:
+            raise RuntimeError("all answers have ended before " + str(test))
+        for sock in select.select([s.sock for s in readable], [], [], min(left, 0.5))[0]:
+            next(s for s in readable if s.sock is sock).pump(0)
+
+
+class JupyterProcess:
+    """The Jupyter that server.sh started, to be killed and started again just as it was."""
+
+    def __init__(self, run_dir, port):
+        self.pid_file = os.path.join(run_dir, "jupyter.pid")
+        self.log = os.path.join(run_dir, "jupyter.log")
+        self.port = port
+        with open(self.pid_file) as f:
+            self.pid = int(f.read())
+        read = lambda name: open("/proc/%d/%s" % (self.pid, name), "rb").read().split(b"\0")[:-1]
+        self.args, self.env = read("cmdline"), dict(v.split(b"=", 1) for v in read("environ"))
+        self.cwd = os.readlink("/proc/%d/cwd" % self.pid)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        wait_until(lambda: not is_alive(self.pid), 5, "Jupyter's end")
+
+    def start(self):
+        # SIGINT: as server.sh does it, for the kernels
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                ["env", "--default-signal=INT", "--default-signal=QUIT", *self.args], env=self.env, cwd=self.cwd,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        self.pid = self.process.pid
+        with open(self.pid_file, "w") as f:
+            f.write("%d\n" % self.pid)
+        wait_until(lambda: port_answers(self.port), 30, "Jupyter")
 
 
 def result(stream):

@@ -216,7 +216,7 @@ class Connection:
 
     def reset(self):
         sock = self.writer.get_extra_info("socket")
-        if sock is not None:
+        if sock is not None and sock.fileno() >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 

@@ -81,4 +81,62 @@ def swallowed(server, rounds):
         is_(e.error(), "NameError", "the variables are gone, as was told")
 
 
+@scenario(rounds=30, many=500)
+def no_foreign_interrupt(server, rounds):
+    """Clients leave around the end of their code: no interrupt ever hits the next one's."""
+    context = server.create_context()
+    is_(told(server.run("import time\nx = 7\nran = 0", context_id=context)), "ok", "x is set")
+    wrong = []
+    for i in range(rounds):
+        # half of the time within 20 ms around the end, where an interrupt is late
+        leave_after = random.uniform(0, 0.3) if i % 2 else random.uniform(0.1, 0.14)
+        a = server.execute("time.sleep(0.1)\nran += 1", context)
+        waiting = [server.queued("time.sleep(0.02); 'fine'", context)] if i % 3 == 0 else []
+        time.sleep(max(a.sent_at + leave_after - time.monotonic(), 0))
+        left = LEAVE[i % 2](a)
+        for b in waiting + [server.run("time.sleep(0.05); 'fine'", context_id=context)]:
+            if (told(b), result(b)) != ("ok", "fine"):
+                wrong.append((i, leave_after, b.all()))
+            if b.finished_at - left > 2:
+                wrong.append((i, leave_after, "late", b.finished_at - left))
+    is_(wrong, [], "everybody else's code ran to its end")
+    ran = int(server.value("ran", context))
+    ok(0 < ran < rounds, "some were interrupted, some not", "%d of %d ran" % (ran, rounds))
+    is_(server.value("x", context), "7", "x is still there")
+
+
+@scenario(rounds=2, many=50)
+def half_closed(server, rounds):
+    """shutdown(SHUT_WR), as `nc -N` does it, is a client that left."""
+    context = server.create_context()
+    for i in range(rounds):
+        is_(told(server.run("x = %d" % i, context_id=context)), "ok", "x is set")
+        a = server.busy(context)
+        waiter = server.queued("x = 'ran'", context)
+        waiter.half_close()
+        left = a.half_close()
+        b = server.run("x", context_id=context)
+        is_((told(b), result(b)), ("ok", str(i)), "the slot is free, who half-closed in the queue did not run")
+        within(b.finished_at - left, 1, "soon")
+        for stream in (a, waiter):
+            stream.finish(5)
+            ok(stream.ended and "end_of_execution" not in stream.types(), "its answer is broken off",
+               "%s %r" % (stream.ended, stream.types()))
+
+
+@scenario(rounds=1, many=10)
+def leave_at_any_time(server, rounds):
+    """A client that leaves during each step of its request's way leaves nothing behind."""
+    context = server.create_context()
+    for i in range(rounds):
+        is_(told(server.run("x = 7", context_id=context)), "ok", "x is set")
+        for delay in (0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.013, 0.02, 0.03, 0.05):
+            a = server.execute("import time\ntime.sleep(300)", context, env_vars={"A": "1"})
+            time.sleep(delay)
+            left = LEAVE[i % 2](a)
+            b = server.run("import os\nx, os.environ.get('A')", context_id=context)
+            is_((told(b), result(b)), ("ok", "(7, None)"), "left after %d ms: the next one runs" % (1000 * delay))
+            within(b.finished_at - left, 1, "soon")
+
+
 main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"))

@@ -75,7 +75,13 @@ static const struct {
       "Sec-WebSocket-Protocol: y\r\nSec-WebSocket-Extensions: z\r\n\r\n"
       "HTTP/1.1 199 ?\r\nTransfer-Encoding: chunked\r\n\r\n"
       "HTTP/1.1 101 OK\r\nSec-WebSocket-Accept: a\r\n\r\n", 101, NONE, KEEP,
-      "a", "" }
+      "a", "" },
+    { "HTTP/1.1 100 C\r\nConnection: upgrade\r\n\r\n"
+      "HTTP/1.1 101 OK\r\nUpgrade: websocket\r\n\r\n", 101, NONE, KEEP, "",
+      "" },
+    { "HTTP/1.1 100 C\r\nUpgrade: websocket\r\n\r\n"
+      "HTTP/1.1 101 OK\r\nConnection: upgrade\r\n\r\n", 101, NONE, KEEP, "",
+      "" }
 };
 
 

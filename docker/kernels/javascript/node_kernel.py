@@ -15,6 +15,11 @@ sys.path.insert(0, os.path.join(HERE, "../lib"))
 from child import ChildKernel, Failure  # noqa: E402
 
 
+# Once: an interrupt would end it as well.
+
+VERSION = subprocess.check_output(["node", "--version"], text=True)
+
+
 class NodeKernel(ChildKernel):
     implementation = "kexec_node"
     language = Unicode("javascript").tag(config=True)
@@ -26,8 +31,7 @@ class NodeKernel(ChildKernel):
 
         return {
             "name": self.language,
-            "version": subprocess.check_output(
-                ["node", "--version"], text=True).strip().lstrip("v"),
+            "version": VERSION.strip().lstrip("v"),
             "mimetype": "text/typescript" if typed else "text/javascript",
             "file_extension": ".ts" if typed else ".js",
         }

@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 
 from ipykernel.kernelbase import Kernel
 
@@ -41,6 +42,11 @@ class Child:
             os.close(fd)
 
         self.death = os.pidfd_open(self.process.pid)
+
+        # ipykernel's shutdown waits until no child is left, zombies included.
+
+        threading.Thread(target=self.process.wait, daemon=True).start()
+
         self.names = {stdout: "stdout", stderr: "stderr"}
         self.decoders = {
             fd: codecs.getincrementaldecoder("utf-8")("replace")
@@ -121,6 +127,7 @@ class ChildKernel(Kernel):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.pre_handler_hook()
+        self.stopping = False
         self.child = Child(self.argv())
         self.cwd = self.child.cwd()
 
@@ -137,6 +144,20 @@ class ChildKernel(Kernel):
     def note_interrupt(self, *_):
         self.interrupted = True
 
+    def do_shutdown(self, restart):
+        self.stopping = True            # this is not the thread of do_execute()
+        return super().do_shutdown(restart)
+
+    def start_again(self):
+        if self.stopping:
+            return "the kernel is being shut down"
+
+        how = self.child.close()
+        self.child = Child(self.argv(), self.cwd)
+
+        return f"{self.language} ended with {how}; its variables are lost " \
+            "and a new one was started"
+
     def do_execute(self, code, silent, store_history=True,
                    user_expressions=None, allow_stdin=False, **_):
         def write(name, text):
@@ -149,11 +170,7 @@ class ChildKernel(Kernel):
 
         try:
             if answer is None:
-                how = self.child.close()
-                self.child = Child(self.argv(), self.cwd)
-                raise Failure("ProcessExited", f"{self.language} ended with "
-                              f"{how}; its variables are lost and a new one "
-                              "was started")
+                raise Failure("ProcessExited", self.start_again())
 
             data = self.outcome(answer)
 

@@ -1,0 +1,128 @@
+"""What the scripts t/scenarios/faults*.py share: an nginx in front of a scripted Jupyter, with short timeouts.
+
+    from faults import *
+
+    @scenario()
+    def lost_reply(server, rounds):
+        ...
+
+    main(lambda workers: Faulty(workers), workers=(1,))
+
+Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own, and
+gather() reads them all.
+"""
+
+import random
+import threading
+
+from scenario import *
+from scenario import Server
+
+CONF = """
+    kexec_interrupt_timeout 2s;
+    kexec_reconnect_timeout 2s;
+    kexec_ready_timeout 5s;
+    kexec_connect_timeout 2s;
+    kexec_jupyter_timeout 5s;
+    kexec_keepalive 1s;
+    kexec_queue size=64 timeout=20s;
+"""
+
+# What the module says of a fault that it has seen
+SLACK = float(os.environ.get("SLACK", "1"))     # a slow machine or build: all limits are longer
+
+
+class Faulty(Server):
+    """nginx and a scripted Jupyter of its own; options are Jupyter's."""
+
+    def __init__(self, workers=1, location="", http="", default_contexts="python", conf=CONF, **options):
+        super().__init__(workers, conf + location, ScriptedJupyter(**options), http=http,
+                         default_contexts=default_contexts)
+        self.pids = set(self.workers())
+
+    def check_log(self):
+        super().check_log()
+        pids = set(self.workers())
+        is_(pids, self.pids, "no worker died")
+        self.pids = pids
+
+    def fresh(self):
+        """No faults, no log; kernels stay."""
+        self.jupyter.reset()
+
+    def contexts(self, n):
+        """New contexts, made side by side."""
+        streams = [self.stream("POST", "/contexts", {}) for _ in range(n)]
+        answers = [s.answer() for s in streams]
+        bad = [a for a in answers if a.status != 200]
+        if bad:
+            raise RuntimeError("POST /contexts: %r" % bad[0])
+        return [a.json()["id"] for a in answers]
+
+    def ran(self, code, since=0):
+        """How often that code was started, in any kernel."""
+        return len(self.jupyter.log(since, ev="start", code=code))
+
+    def sent(self, code, since=0):
+        """How often it was sent."""
+        return len(self.jupyter.log(since, ev="execute", code=code))
+
+    def started(self, part, since=0, timeout=10):
+        return self.jupyter.wait(since=since, timeout=timeout, ev="start", **{"code~": part})
+
+    def usable(self, context, name="the context is usable", limit=3):
+        """The next execution runs, alone and unharmed."""
+        mark = "usable %d" % random.getrandbits(40)
+        stream = self.run("print " + mark, context_id=context)
+        return is_((told(stream), stream.text()), ("ok", mark + "\n"), name) and \
+            within(stream.finished_at - stream.sent_at, limit * SLACK, name + ", soon")
+
+
+def gather(streams, timeout=30):
+    """Reads all of them to their ends, as they come; each gets its .finished_at."""
+    end = time.monotonic() + timeout * SLACK
+    left = [s for s in streams if not s.ended]
+    while left and time.monotonic() < end:
+        ready, _, _ = select.select([s.sock for s in left], [], [], 0.2)
+        for s in left:
+            if s.sock in ready:
+                s.pump(0)
+            if s.ended:
+                s.finished_at = time.monotonic()
+                if s.ended == "complete":
+                    s.sock.close()
+        left = [s for s in left if not s.ended]
+    for s in streams:
+        if not hasattr(s, "finished_at"):
+            s.finished_at = time.monotonic()
+    return streams
+
+
+def verdict(stream):
+    """told(), without reading: for streams that were gathered."""
+    events = stream.all()
+    if stream.ended != "complete" or not events or events[-1]["type"] != "end_of_execution":
+        return "no end: %s %s %r" % (stream.status_line, stream.ended, events[-3:])
+    types = stream.types()
+    if types.count("end_of_execution") != 1:
+        return "several ends: %r" % (types,)
+    if types.count("error") > 1:
+        return "several errors: %r" % (events,)
+    return stream.error() or "ok"
+
+
+def value(stream):
+    """The words of the (first) error event."""
+    return next((e.get("value") for e in stream.all() if e.get("type") == "error"), None)
+
+
+def dropped(stream):
+    return "output_dropped" in stream.types()
+
+
+def took(stream):
+    return stream.finished_at - stream.sent_at
+
+
+def at_most(seconds, limit, name):
+    return within(seconds, limit * SLACK, name)
