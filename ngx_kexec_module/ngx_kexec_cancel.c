@@ -86,11 +86,9 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
          * that ours has started may it be interrupted.
          */
 
-        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
-        return;
+        break;
 
     case NGX_KEXEC_EX_BUSY:
-        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
 
         if (ex->interrupts && !(ex->waits & (1 << NGX_KEXEC_WAIT_STUCK))) {
             ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
@@ -98,13 +96,17 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
         }
 
         ngx_kexec_interrupt(ex);
-        return;
+        break;
 
     default:
 
         /* a step that is under way ends by itself and sees the reason then */
 
         return;
+    }
+
+    if (ex->kernel->open) {
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
     }
 }
 
@@ -192,6 +194,18 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
         return;
     }
 
+    if (http->status == 0 && !http->connected) {
+
+        /* it was not sent, so neither patience nor a barrier depends on it */
+
+        if (--ex->interrupts == 0) {
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+        }
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY);
+        return;
+    }
+
     ms = NGX_KEXEC_INTERRUPT_PERIOD;
 
     if (ex->interrupts < NGX_KEXEC_INTERRUPT_TIMES) {
@@ -259,6 +273,16 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
     case NGX_KEXEC_EX_PROBING:
     case NGX_KEXEC_EX_BUSY:
     case NGX_KEXEC_EX_BARRIER:
+
+        if (!ex->kernel->open) {
+
+            /* without a link nobody knows whether the code has ended */
+
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                           ex->conf->interrupt_timeout);
+            return;
+        }
+
         break;
 
     default:

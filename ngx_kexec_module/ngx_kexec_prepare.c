@@ -292,7 +292,7 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
     ngx_kexec_ask_t    *ask;
     ngx_kexec_reply_t   reply;
 
-    if (ex->state == NGX_KEXEC_EX_DONE) {
+    if (ex->state == NGX_KEXEC_EX_DONE || ex->leaving) {
         return;
     }
 

@@ -456,13 +456,13 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     ex = http->data;
     ex->http = NULL;
 
-    if (ex->state == NGX_KEXEC_EX_BARRIER) {
-        ngx_kexec_barrier(ex);
+    if (ex->leaving) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
         return;
     }
 
-    if (ex->leaving) {
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
+    if (ex->state == NGX_KEXEC_EX_BARRIER) {
+        ngx_kexec_barrier(ex);
         return;
     }
 

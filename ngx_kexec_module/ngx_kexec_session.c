@@ -75,6 +75,11 @@ ngx_kexec_session_specs_handler(ngx_kexec_http_t *http)
     ex = http->data;
     ex->http = NULL;
 
+    if (ex->leaving) {
+        ngx_kexec_done(ex);
+        return;
+    }
+
     if (http->status != NGX_HTTP_OK) {
         ngx_kexec_session_failed(ex, http);
         return;
@@ -224,6 +229,14 @@ ngx_kexec_session_handler(ngx_kexec_http_t *http)
     ex->ctx.owes_restore = 0;
 
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    if (ex->leaving) {
+
+        /* whoever wants the slot finds the new session */
+
+        ngx_kexec_done(ex);
+        return;
+    }
 
     ngx_kexec_connect(ex);
 }
