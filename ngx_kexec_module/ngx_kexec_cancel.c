@@ -131,7 +131,13 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
 
-    if (!ngx_kexec_may_interrupt(ex) || ex->http) {
+    if (!ngx_kexec_may_interrupt(ex)) {
+        return;
+    }
+
+    ngx_kexec_ask_no_more(ex);
+
+    if (ex->http) {
         return;
     }
 
@@ -245,6 +251,8 @@ ngx_kexec_barrier(ngx_kexec_execution_t *ex)
     if (!(ex->waits & (1 << NGX_KEXEC_WAIT_BARRIER))) {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_BARRIER);
     }
+
+    ngx_kexec_ask_no_more(ex);
 
     if (ex->http == NULL) {
         ngx_kexec_fence(ex);

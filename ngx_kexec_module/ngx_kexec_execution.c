@@ -303,6 +303,8 @@ ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
 
     ngx_kexec_tell_end(ex);
 
+    ngx_kexec_ask_no_more(ex);
+
     if (ex->http) {
 
         /*
@@ -470,6 +472,16 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
     case NGX_KEXEC_WAIT_LINK:
 
         if (ex->state <= NGX_KEXEC_EX_SETUP) {
+
+            if (ex->kernel && ex->kernel->link
+                && ngx_kexec_link_connected(ex->kernel->link))
+            {
+                /* Jupyter is there, its kernel is not: that is not its limit */
+
+                ngx_kexec_wait(ex, wait, ex->conf->reconnect_timeout);
+                break;
+            }
+
             ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
                            "JupyterUnavailable", "Jupyter could not be "
                            "reached for %M s, the code did not run",
@@ -487,6 +499,14 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         break;
 
     case NGX_KEXEC_WAIT_FENCE:
+
+
+        if (ex->fence.late && ex->state <= NGX_KEXEC_EX_SETUP) {
+
+            /* a deleted kernel's link stays open and swallows fences, too */
+
+            ngx_kexec_ask_jupyter(ex);
+        }
 
         ngx_kexec_fence_again(ex);
         break;

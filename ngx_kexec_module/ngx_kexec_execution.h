@@ -157,6 +157,7 @@ struct ngx_kexec_execution_s {
     unsigned                    env_set:1;      /* restoring is owed */
     unsigned                    dead:1;         /* Jupyter gave it up */
     unsigned                    recover:1;      /* an orphan may run */
+    unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    abandoned:1;    /* new context not wanted */
 };
@@ -237,6 +238,9 @@ void ngx_kexec_run_message(ngx_kexec_execution_t *ex,
 void ngx_kexec_run_fence(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
 void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
+
+void ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex);
+void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason);
 void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);

@@ -290,6 +290,13 @@ ngx_kexec_link_skipped(ngx_kexec_link_t *link)
 }
 
 
+ngx_uint_t
+ngx_kexec_link_connected(ngx_kexec_link_t *link)
+{
+    return link->state != NGX_KEXEC_LINK_CONNECTING;
+}
+
+
 ngx_msec_t
 ngx_kexec_link_last_read(ngx_kexec_link_t *link)
 {

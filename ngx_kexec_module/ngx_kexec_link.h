@@ -84,6 +84,9 @@ void ngx_kexec_link_idle(ngx_kexec_link_t *link, ngx_uint_t idle);
 void *ngx_kexec_link_data(ngx_kexec_link_t *link);
 ngx_uint_t ngx_kexec_link_skipped(ngx_kexec_link_t *link);
 
+/* is Jupyter there?  It answers the handshake when the kernel is ready */
+ngx_uint_t ngx_kexec_link_connected(ngx_kexec_link_t *link);
+
 /* when something was last read, ngx_current_msec */
 ngx_msec_t ngx_kexec_link_last_read(ngx_kexec_link_t *link);
 

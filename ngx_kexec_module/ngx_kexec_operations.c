@@ -473,15 +473,21 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
         op->ctx.epoch++;
         op->ctx.ready = 0;
         op->ctx.prepared = 0;
-        op->ctx.owes_restore = 0;
-        op->ctx.dirty = 0;
-
-        ngx_kexec_zone_update(&op->claim, &op->ctx);
 
         if (status >= 200 && status < 300) {
+            op->ctx.owes_restore = 0;
+            op->ctx.dirty = 0;
+
+            ngx_kexec_zone_update(&op->claim, &op->ctx);
             ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
             return;
         }
+
+        /* what the last holder ran may still be running */
+
+        op->ctx.dirty = 1;
+
+        ngx_kexec_zone_update(&op->claim, &op->ctx);
     }
 
     if (status == 0) {

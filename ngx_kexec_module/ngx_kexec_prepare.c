@@ -497,6 +497,8 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
 
     case NGX_KEXEC_EX_PROBING:
 
+        ngx_kexec_ask_no_more(ex);
+
         if (ex->interrupts && ex->http == NULL) {
 
             /* the orphan's end was hastened: one more fence is the barrier */
@@ -599,6 +601,17 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
         /* there is nothing left to be put back */
 
         ngx_kexec_done(ex);
+        return;
+
+    case NGX_KEXEC_EX_RESTARTING:
+
+        if (dead) {
+
+            /* the next execution makes a new session */
+
+            ngx_kexec_done(ex);
+        }
+
         return;
 
     default:

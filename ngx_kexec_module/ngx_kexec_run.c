@@ -33,7 +33,6 @@ static void ngx_kexec_run_event(ngx_kexec_execution_t *ex,
 static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
-static void ngx_kexec_run_ask_jupyter(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
 static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
 
@@ -362,7 +361,7 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
             /* a deleted kernel's link stays open and swallows all */
 
-            ngx_kexec_run_ask_jupyter(ex);
+            ngx_kexec_ask_jupyter(ex);
         }
 
         return;
@@ -405,7 +404,7 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         }
 
         ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT);
-        ngx_kexec_run_ask_jupyter(ex);
+        ngx_kexec_ask_jupyter(ex);
         return;
 
     default:
@@ -429,12 +428,12 @@ ngx_kexec_run_quiet(ngx_kexec_execution_t *ex)
 
 /* a restart or delete by somebody else sends no status message */
 
-static void
-ngx_kexec_run_ask_jupyter(ngx_kexec_execution_t *ex)
+void
+ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
 
-    if (ex->http) {
+    if (ex->http || ex->kernel == NULL) {
         return;
     }
 
@@ -444,6 +443,21 @@ ngx_kexec_run_ask_jupyter(ngx_kexec_execution_t *ex)
     ex->http = ngx_kexec_jupyter_kernel(&ex->kernel->server, &id,
                                         ngx_kexec_run_state_handler, ex,
                                         &ex->log);
+    ex->asking = 1;
+}
+
+
+/* a question may be dropped, unlike an interrupt, and stands in its way */
+
+void
+ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex)
+{
+    if (ex->http && ex->asking) {
+        ngx_kexec_http_cancel(ex->http);
+        ex->http = NULL;
+    }
+
+    ex->asking = 0;
 }
 
 
@@ -455,18 +469,10 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
 
     ex = http->data;
     ex->http = NULL;
+    ex->asking = 0;
 
     if (ex->leaving) {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
-        return;
-    }
-
-    if (ex->state == NGX_KEXEC_EX_BARRIER) {
-        ngx_kexec_barrier(ex);
-        return;
-    }
-
-    if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
         return;
     }
 
@@ -475,15 +481,15 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
+    if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
+        return;
+    }
+
     if (http->status == NGX_HTTP_OK
         && ngx_kexec_jupyter_parse_kernel(&http->body, &idle) == NGX_OK
         && idle && !ex->fence.sent)
     {
         ngx_kexec_fence(ex);
-    }
-
-    if (ex->cancel && ex->state == NGX_KEXEC_EX_BUSY) {
-        ngx_kexec_interrupt(ex);
     }
 }
 
@@ -510,6 +516,8 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
         }
 
         ngx_kexec_tell_end(ex);
+
+        ngx_kexec_ask_no_more(ex);
 
         if (ex->http) {
 

@@ -48,9 +48,7 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
 
     for ( ;; ) {
 
-        if (ex->cancel == NGX_KEXEC_CANCEL_CLIENT
-            || ex->cancel == NGX_KEXEC_CANCEL_INTERRUPT)
-        {
+        if (ex->cancel) {
             ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
                            "interrupted before its code ran");
             ngx_kexec_tell_end(ex);

@@ -215,7 +215,8 @@ jupyter_lives() {
     [ -n "${NO_JUPYTER:-}" ] || pid_in "$run/jupyter.pid" > /dev/null
 }
 
-# Of the kernels in docker/kernels those that can run here: two need node.
+# Of the kernels in docker/kernels those that can run here: two need node, one
+# of them what tools/node.sh installs.
 
 choose_kernels() {
     local spec name
@@ -226,7 +227,10 @@ choose_kernels() {
     for spec in "$top"/docker/kernels/*/kernel.json; do
         name=$(basename "${spec%/*}")
 
-        case $name in *script) command -v node > /dev/null || continue ;; esac
+        case $name in
+            javascript) command -v node > /dev/null || continue ;;
+            typescript) [ -d "$top/build/node/node_modules" ] || continue ;;
+        esac
 
         ln -s "${spec%/*}" "$run/jupyter/kernels/$name"
     done
