@@ -43,6 +43,19 @@ void
 ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 {
     if (reason <= ex->cancel) {
+
+        if (reason == NGX_KEXEC_CANCEL_INTERRUPT
+            && ex->state == NGX_KEXEC_EX_BUSY && ex->http == NULL
+            && !(ex->waits & (1 << NGX_KEXEC_WAIT_INTERRUPT)))
+        {
+            /* asked again after the last one was given up */
+
+            ex->interrupts = 1;
+            ex->interrupted = ngx_current_msec;
+
+            ngx_kexec_interrupt(ex);
+        }
+
         return;
     }
 
@@ -114,7 +127,7 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 static ngx_uint_t
 ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
 {
-    if (ex->leaving) {
+    if (ex->leaving || ex->ending) {
         return 0;
     }
 
@@ -193,6 +206,16 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
 
     if (ex->state == NGX_KEXEC_EX_BARRIER) {
         ngx_kexec_barrier(ex);
+        return;
+    }
+
+    if (ex->state == NGX_KEXEC_EX_PROBING && !ex->fence.sent) {
+
+        /* the orphan ended meanwhile: one more fence is the barrier */
+
+        ex->interrupts = 0;
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+        ngx_kexec_fence(ex);
         return;
     }
 
@@ -304,6 +327,14 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
         if (ex->state == NGX_KEXEC_EX_BARRIER) {
 
+            if (ex->http) {
+
+                /* an interrupt on its way is waited for */
+
+                ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_RETRY);
+                return;
+            }
+
             /* the next one waits for the kernel before it sends its code */
 
             ex->ctx.ready = 0;
@@ -336,6 +367,10 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
 
+    if (ex->state != NGX_KEXEC_EX_RESTARTING) {
+        ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
+    }
+
     ex->state = NGX_KEXEC_EX_RESTARTING;
     ex->log.action = "restarting the kernel";
     ex->ask.sent = 0;
@@ -348,7 +383,6 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
                    NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER);
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RESTARTING);
-    ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
 
     if (ex->http) {
 
@@ -398,6 +432,7 @@ ngx_kexec_restarted(ngx_kexec_http_t *http)
     }
 
     ex->ctx.epoch++;
+    ex->ctx.process = 0;
     ex->ctx.ready = 0;
     ex->ctx.prepared = 0;
     ex->ctx.dirty = 0;

@@ -524,7 +524,12 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
         /* a fence tells whether the silent request is lost or just late */
 
-        ngx_kexec_fence(ex);
+        if (ex->state == NGX_KEXEC_EX_SETUP
+            || ex->state == NGX_KEXEC_EX_RESTORING)
+        {
+            ngx_kexec_fence(ex);
+        }
+
         break;
 
     default:

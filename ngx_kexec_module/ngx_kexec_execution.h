@@ -157,6 +157,8 @@ struct ngx_kexec_execution_s {
     unsigned                    env_set:1;      /* restoring is owed */
     unsigned                    dead:1;         /* Jupyter gave it up */
     unsigned                    recover:1;      /* an orphan may run */
+    unsigned                    asked_twice:1;  /* for a new session */
+    unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    abandoned:1;    /* new context not wanted */

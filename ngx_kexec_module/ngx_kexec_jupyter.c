@@ -217,11 +217,13 @@ ngx_kexec_jupyter_parse_session(ngx_str_t *body, ngx_kexec_id_t *session,
 
 
 ngx_int_t
-ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle)
+ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle,
+    ngx_uint_t *links)
 {
-    json_t     *root;
-    ngx_int_t   rc;
-    ngx_str_t   state;
+    json_t        *root;
+    ngx_int_t      rc;
+    ngx_str_t      state;
+    json_int_t     n;
 
     root = ngx_kexec_jupyter_load(body);
 
@@ -229,6 +231,9 @@ ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle)
 
     if (rc == NGX_OK) {
         *idle = (state.len == 4 && ngx_strncmp(state.data, "idle", 4) == 0);
+
+        n = json_integer_value(json_object_get(root, "connections"));
+        *links = n > 0 ? (ngx_uint_t) n : 0;
     }
 
     json_decref(root);

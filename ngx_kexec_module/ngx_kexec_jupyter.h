@@ -74,8 +74,9 @@ ngx_kexec_http_t *ngx_kexec_jupyter_status(ngx_kexec_server_t *server,
 ngx_int_t ngx_kexec_jupyter_parse_session(ngx_str_t *body,
     ngx_kexec_id_t *session, ngx_kexec_id_t *kernel);
 
-/* a kernel model's execution_state: NGX_OK and *idle */
-ngx_int_t ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle);
+/* a kernel model: is it idle, how many links does it have? */
+ngx_int_t ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle,
+    ngx_uint_t *links);
 
 /*
  * Picks the kernelspec for a normalized language: one of that name, else the

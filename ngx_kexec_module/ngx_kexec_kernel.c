@@ -207,7 +207,8 @@ ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
     for (i = 0; i < 3; i++) {
 
         if (dst[i]->len == src[i]->len
-            && ngx_memcmp(dst[i]->data, src[i]->data, src[i]->len) == 0)
+            && (src[i]->len == 0
+                || ngx_memcmp(dst[i]->data, src[i]->data, src[i]->len) == 0))
         {
             continue;
         }

@@ -471,6 +471,7 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
         /* after a failure too: the kernel may be in any state */
 
         op->ctx.epoch++;
+        op->ctx.process = 0;
         op->ctx.ready = 0;
         op->ctx.prepared = 0;
 
@@ -630,11 +631,15 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
         return ngx_kexec_park(r);
 
     case NGX_DONE:
+        ngx_kexec_interruption_cleanup(in);
+
         ngx_str_set(&text, "null");
         ngx_kexec_answer_json(r, NGX_HTTP_OK, &text);
         return NGX_DONE;
 
     default:
+        ngx_kexec_interruption_cleanup(in);
+
         return ngx_kexec_operation_refuse(r, NGX_HTTP_NOT_FOUND,
                                           "Context %V not found", id);
     }
@@ -668,6 +673,11 @@ ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
     ngx_http_set_log_request(c->log, in->request);
 
     if (!ngx_kexec_claim_holds(in->zone, &in->claim.context, &in->holder)) {
+
+        /* a request may live on after its answer, its body unread */
+
+        ngx_kexec_interruption_cleanup(in);
+
         ngx_str_set(&text, "null");
         ngx_kexec_answer_json(in->request, NGX_HTTP_OK, &text);
         ngx_http_run_posted_requests(c);
@@ -680,6 +690,8 @@ ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
         ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK, left));
         return;
     }
+
+    ngx_kexec_interruption_cleanup(in);
 
     ngx_str_set(&text, "The code does not react to interrupts, restart the "
                 "context to end it");

@@ -22,6 +22,8 @@ static void ngx_kexec_opened(void *data);
 static void ngx_kexec_closed(void *data, ngx_uint_t status,
     const char *reason);
 static void ngx_kexec_message(void *data, ngx_kexec_message_t *msg);
+static void ngx_kexec_process(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
 static void ngx_kexec_skipped(void *data);
 static ngx_uint_t ngx_kexec_ask_is(ngx_kexec_ask_t *ask,
     ngx_kexec_message_t *msg);
@@ -162,13 +164,26 @@ ngx_kexec_opened(void *data)
                                           ? NGX_KEXEC_PHASE_CANCELLING
                                           : NGX_KEXEC_PHASE_RUNNING);
         ngx_kexec_fence(ex);
+
+        /* Jupyter keeps nothing for us while somebody else has a link */
+
+        ngx_kexec_ask_jupyter(ex);
         break;
 
-    default:
+    case NGX_KEXEC_EX_SETUP:
+    case NGX_KEXEC_EX_RESTORING:
 
         /* the answer to a silent request may be lost with the link */
 
         ngx_kexec_fence(ex);
+        break;
+
+    case NGX_KEXEC_EX_BARRIER:
+        ngx_kexec_barrier(ex);
+        break;
+
+    default:
+        break;
     }
 }
 
@@ -367,6 +382,7 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 
     case NGX_KEXEC_MSG_KERNEL_INFO_REPLY:
         ask->reply = 1;
+        ngx_kexec_process(ex, msg);
         break;
 
     default:
@@ -381,6 +397,42 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
     if (ask->reply) {
         ngx_kexec_setup_answered(ex);
     }
+}
+
+
+/*
+ * Each process of a kernel has a session id of its own in its messages.  One
+ * that was restarted while no link was open is told by that alone.
+ */
+
+static void
+ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
+{
+    uint32_t   process;
+    ngx_str_t  session;
+
+    if (ngx_kexec_json_member(&msg->header, "session", &session) != NGX_OK) {
+        return;
+    }
+
+    process = ngx_crc32_short(session.data, session.len);
+
+    if (process == ex->ctx.process) {
+        return;
+    }
+
+    if (ex->ctx.process) {
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "the kernel was started again unseen");
+
+        ex->ctx.prepared = 0;
+        ex->ctx.owes_restore = 0;
+        ex->ctx.epoch++;
+    }
+
+    ex->ctx.process = process;
+
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 }
 
 
@@ -421,6 +473,13 @@ ngx_kexec_closed(void *data, ngx_uint_t status, const char *reason)
                        "JupyterUnavailable",
                        "Jupyter refused the server's token (%ui), the code "
                        "did not run", status);
+        return;
+    }
+
+    if (status == 1009 && ex->state == NGX_KEXEC_EX_SETUP) {
+        ngx_kexec_fail(ex, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                       "EnvironmentError", "Jupyter refused the environment "
+                       "variables as too large, the code did not run");
         return;
     }
 
@@ -511,7 +570,9 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
         }
 
         if (ex->http) {
-            ngx_kexec_fence(ex);
+
+            /* the barrier follows when the interrupt is answered */
+
             return;
         }
 
@@ -567,6 +628,7 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ex->ctx.prepared = 0;
     ex->ctx.owes_restore = 0;
     ex->ctx.dirty = 0;
+    ex->ctx.process = 0;
     ex->ctx.epoch++;
     ex->env_set = 0;
     ex->recover = 0;

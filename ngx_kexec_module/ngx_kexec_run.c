@@ -23,6 +23,9 @@
 /* nothing of the execution was heard for this long: Jupyter is asked */
 #define NGX_KEXEC_SILENT   10000
 
+/* for Jupyter's answer */
+#define NGX_KEXEC_ASK      5000
+
 /* "aborted" says that the code did not run; somebody's errors may do that */
 #define NGX_KEXEC_ABORTED  50
 
@@ -210,6 +213,15 @@ ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_end(ngx_kexec_execution_t *ex)
 {
+    if (ex->asking && ex->cut && ex->client) {
+
+        /* is the output whole? */
+
+        ex->ending = 1;
+        return;
+    }
+
+    ex->ending = 0;
     ex->ask.sent = 0;
     ex->fence.sent = 0;
 
@@ -443,7 +455,10 @@ ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex)
     ex->http = ngx_kexec_jupyter_kernel(&ex->kernel->server, &id,
                                         ngx_kexec_run_state_handler, ex,
                                         &ex->log);
-    ex->asking = 1;
+    if (ex->http) {
+        ngx_kexec_http_limit(ex->http, NGX_KEXEC_ASK);
+        ex->asking = 1;
+    }
 }
 
 
@@ -464,7 +479,7 @@ ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
 {
-    ngx_uint_t              idle;
+    ngx_uint_t              idle, links;
     ngx_kexec_execution_t  *ex;
 
     ex = http->data;
@@ -485,10 +500,26 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (http->status == NGX_HTTP_OK
-        && ngx_kexec_jupyter_parse_kernel(&http->body, &idle) == NGX_OK
-        && idle && !ex->fence.sent)
-    {
+    idle = 0;
+    links = 0;
+
+    if (http->status == NGX_HTTP_OK) {
+        (void) ngx_kexec_jupyter_parse_kernel(&http->body, &idle, &links);
+    }
+
+    if (ex->cut && links > 1) {
+
+        /* what came while the link was down went to somebody else alone */
+
+        ex->dropped = 1;
+    }
+
+    if (ex->ending) {
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    if (idle && !ex->fence.sent) {
         ngx_kexec_fence(ex);
     }
 }

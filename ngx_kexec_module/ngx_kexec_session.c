@@ -200,27 +200,50 @@ ngx_kexec_session_name(ngx_kexec_execution_t *ex, ngx_str_t *name)
 static void
 ngx_kexec_session_handler(ngx_kexec_http_t *http)
 {
+    ngx_uint_t              made;
     ngx_kexec_execution_t  *ex;
 
     ex = http->data;
     ex->http = NULL;
 
-    if (http->status != NGX_HTTP_CREATED && http->status != NGX_HTTP_OK) {
+    made = (http->status == NGX_HTTP_CREATED || http->status == NGX_HTTP_OK);
+
+    if (!made && http->status) {
         ngx_kexec_session_failed(ex, http);
         return;
     }
 
-    if (ngx_kexec_jupyter_parse_session(&http->body, &ex->ctx.session,
-                                        &ex->ctx.kernel)
-        != NGX_OK)
+    if (!made
+        || ngx_kexec_jupyter_parse_session(&http->body, &ex->ctx.session,
+                                           &ex->ctx.kernel)
+           != NGX_OK)
     {
+        if (http->connected && !ex->asked_twice) {
+
+            /*
+             * There may be a session whose id was lost on the way.  Jupyter
+             * answers the same path with the same session.
+             */
+
+            ex->asked_twice = 1;
+            ngx_kexec_session_post(ex);
+            return;
+        }
+
+        if (!made) {
+            ngx_kexec_session_failed(ex, http);
+            return;
+        }
+
         ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
                        "Jupyter's answer to a new session could not be read");
         return;
     }
 
     ex->dead = 0;
+    ex->asked_twice = 0;
     ex->step = 0;
+    ex->ctx.process = 0;
     ex->recover = 0;
     ex->ctx.epoch++;
     ex->ctx.ready = 0;

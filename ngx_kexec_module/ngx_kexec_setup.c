@@ -228,6 +228,11 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
         if (status != NGX_KEXEC_REPLY_OK) {
             ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
                           "the kernel could not put variables back");
+
+            /* it is still owed: the next one tries again */
+
+            ngx_kexec_done(ex);
+            return;
         }
 
         ex->env_set = 0;
@@ -271,7 +276,7 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
                       ex->step);
     }
 
-    if (ex->step == NGX_KEXEC_STEP_OWED) {
+    if (ex->step == NGX_KEXEC_STEP_OWED && status == NGX_KEXEC_REPLY_OK) {
         ex->ctx.owes_restore = 0;
         ngx_kexec_zone_update(&ex->claim, &ex->ctx);
     }

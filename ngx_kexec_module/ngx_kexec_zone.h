@@ -107,6 +107,7 @@ typedef struct {
 
     uint64_t                    serial;     /* order of creation */
     uint32_t                    epoch;      /* kernel starts that we know of */
+    uint32_t                    process;    /* mark of the kernel's process */
     unsigned                    is_default:1;
     unsigned                    ready:1;    /* kernel answers, iopub flows */
     unsigned                    prepared:1; /* cwd, kexec_env applied */

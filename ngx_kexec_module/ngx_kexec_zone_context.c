@@ -586,6 +586,7 @@ ngx_kexec_zone_update(ngx_kexec_claim_t *claim, ngx_kexec_context_t *ctx)
     c->dirty = ctx->dirty;
 
     c->epoch = ngx_max(c->epoch, ctx->epoch);
+    c->process = ctx->process;
 
     c->kind = ctx->kind;
 
@@ -768,6 +769,7 @@ ngx_kexec_zone_kernel_lost(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *context,
             c->prepared = 0;
             c->owes_restore = 0;
             c->dirty = 0;
+            c->process = 0;
             c->epoch++;
 
             if (dead) {

@@ -67,6 +67,9 @@ my @refused = (
     ["kexec_pass with a bad port", undef,
      "location: location / { kexec_pass http://127.0.0.1:70000; }",
      'invalid port'],
+    ["kexec_pass with a name that nobody has", undef,
+     "location: location / { kexec_pass http://no-such-host.invalid; }",
+     'host not found in upstream "no-such-host.invalid"'],
     ["kexec_pass without a value", undef,
      "location: location / { kexec_pass; }",
      'invalid number of arguments in "kexec_pass" directive'],
@@ -619,3 +622,23 @@ Content-Type: application/json
 --- response_headers
 X-If: yes
 --- response_body_like: "cwd":"/one"
+
+
+
+=== TEST 20: a file of a token is inherited
+--- http
+kexec_token_file $TEST_NGINX_SERVER_ROOT/html/token;
+--- config
+location / {
+    kexec_pass http://jupyter;
+}
+--- user_files
+>>> token
+secret
+--- request
+POST /contexts
+{}
+--- more_headers
+Content-Type: application/json
+--- error_code: 200
+--- response_body_like: "language":"python"

@@ -126,3 +126,89 @@ def took(stream):
 
 def at_most(seconds, limit, name):
     return within(seconds, limit * SLACK, name)
+
+
+class Case:
+    """One row of a table: code, and what its stream must be like."""
+
+    def __init__(self, name, code, told="ok", text=None, lost=False, least=0, most=None, check=None, **fields):
+        self.name, self.code, self.told, self.text = name, code, told, text
+        self.lost, self.least, self.most, self.check, self.fields = lost, least, most, check, fields
+        self.stream = None
+
+    def problems(self):
+        s = self.stream
+        found = []
+        if verdict(s) != self.told:
+            found.append("told %s, not %s: %r" % (verdict(s), self.told, value(s)))
+        if self.text is not None and s.text() != self.text:
+            found.append("text %r, not %r" % (s.text()[:300], self.text[:300]))
+        if self.lost is not None and dropped(s) != self.lost:
+            found.append("output_dropped was%s told" % ("" if dropped(s) else " not"))
+        if took(s) < self.least:
+            found.append("ended too soon, after %.2f s" % took(s))
+        if self.most and took(s) > self.most * SLACK:
+            found.append("took %.2f s, limit %.2f s" % (took(s), self.most * SLACK))
+        if self.check:
+            found += [p for p in [self.check(s)] if p]
+        return found
+
+
+def run_cases(server, contexts, cases, timeout=60):
+    """Spreads the cases over the contexts, each context takes one after the other.  No two cases have the same
+    code: a marker is put behind it."""
+    waiting, running = list(cases), {}
+    free = list(contexts)
+    end = time.monotonic() + timeout * SLACK
+    while (waiting or running) and time.monotonic() < end:
+        while waiting and free:
+            case = waiting.pop(0)
+            context = free.pop(0)
+            case.context = context
+            case.stream = server.execute(case.code, context, **case.fields)
+            running[case.stream] = context
+        ready, _, _ = select.select([s.sock for s in running], [], [], 0.2)
+        for s in [s for s in running if s.sock in ready]:
+            s.pump(0)
+            if s.ended:
+                s.finished_at = time.monotonic()
+                s.sock.close()
+                free.append(running.pop(s))
+    for s in running:
+        s.finished_at = time.monotonic()
+        s.close()
+    return [c for c in cases if c.stream is not None]
+
+
+def table(server, contexts, cases, name, timeout=60):
+    """Runs the cases; one test for all, every bad one in its detail."""
+    done = run_cases(server, contexts, cases, timeout)
+    bad = ["%s: %s" % (c.name, "; ".join(p)) for c in done for p in [c.problems()] if p]
+    if len(done) < len(cases):
+        bad.append("%d of %d cases were never started" % (len(cases) - len(done), len(cases)))
+    return ok(not bad, "%s (%d cases)" % (name, len(cases)), "\n".join(bad[:20] + ["..."] * (len(bad) > 20)))
+
+
+def parallel(functions, timeout=60):
+    """Runs functions in threads; returns what they return (lists of problems), all in one list."""
+    problems = []
+
+    def run(function):
+        try:
+            problems.extend(function() or [])
+        except Exception:
+            problems.append(traceback.format_exc())
+
+    threads = [threading.Thread(target=run, args=(f,), daemon=True) for f in functions]
+    end = time.monotonic() + timeout * SLACK
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(max(end - time.monotonic(), 0))
+    if any(t.is_alive() for t in threads):
+        problems.append("%d of %d threads did not end" % (sum(t.is_alive() for t in threads), len(threads)))
+    return problems
+
+
+def none(problems, name):
+    return ok(not problems, name, "\n".join(map(str, problems[:20])))

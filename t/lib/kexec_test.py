@@ -171,14 +171,14 @@ class Stream:
         self.timeout = timeout
         self.status_line = self.status = None
         self.headers = {}
-        self.body = b""
+        self.body = bytearray()
         self.lines, self.events = [], []
         self.head_at = self.ended = None
         self.raw = b""
         self.position = 0
         self._left = None           # of the body, or of the chunk
         self._chunked = False
-        self._line = b""
+        self._line = bytearray()
         self.sock = socket.socket()
         if receive_buffer:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -266,9 +266,14 @@ class Stream:
 
     def _take(self, data):
         self.body += data
+        if b"\n" not in data:
+            self._line += data          # in place: a line may have many megabytes
+            return
         now = time.monotonic()
-        *lines, self._line = (self._line + data).split(b"\n")
-        for line in lines:
+        self._line += data
+        *lines, rest = self._line.split(b"\n")
+        self._line = rest
+        for line in map(bytes, lines):
             self.lines.append((now, line))
             try:
                 self.events.append((now, json.loads(line)))
@@ -333,7 +338,7 @@ class Stream:
 
     def answer(self, timeout=None):
         self.finish(timeout)
-        return Answer("HTTP/1.1 " + (self.status_line or "0 none"), self.headers, self.body)
+        return Answer("HTTP/1.1 " + (self.status_line or "0 none"), self.headers, bytes(self.body))
 
     # Leaving
 

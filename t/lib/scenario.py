@@ -179,7 +179,7 @@ class Server(Nginx):
             stream = Stream(self.port, "GET", "/-/pid", headers={"Connection": None}, local_port=port)
             pump_all([stream], lambda: stream.ended)
             stream.reset()              # leaves no TIME_WAIT behind
-            by_pid.setdefault(stream.body, []).append(port)
+            by_pid.setdefault(bytes(stream.body), []).append(port)
         self._ports = list(by_pid.values())
 
     def queued(self, code, context=None, **more):

@@ -327,24 +327,31 @@ static void
 test_kernel(void **state)
 {
     ngx_str_t    body;
-    ngx_uint_t   idle;
+    ngx_uint_t   idle, links;
 
     (void) state;
 
-    body = unit_str("{\"id\":\"k\",\"execution_state\":\"idle\"}");
+    body = unit_str("{\"id\":\"k\",\"execution_state\":\"idle\","
+                    "\"connections\":2}");
     idle = 7;
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_OK);
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+                     NGX_OK);
     assert_int_equal(idle, 1);
+    assert_int_equal(links, 2);
 
     body = unit_str("{\"execution_state\":\"idles\"}");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_OK);
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+                     NGX_OK);
     assert_int_equal(idle, 0);
+    assert_int_equal(links, 0);
 
     body = unit_str("{\"execution_state\":null}");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_ERROR);
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+                     NGX_ERROR);
 
     body = unit_str("<html>");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle), NGX_ERROR);
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+                     NGX_ERROR);
 }
 
 

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""Much output: nothing is missing, the order is kept, a slow reader holds up nobody but itself."""
+
+import os
+import stat
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from scenario import *
+
+CONF = "kexec_interrupt_timeout 2s; kexec_keepalive 1s; kexec_max_temp_file_size 40m;"
+MB = 1 << 20
+
+
+def rss(server):
+    """What all workers have in memory, in bytes."""
+    total = 0
+    for pid in server.workers():
+        with open("/proc/%d/statm" % pid) as f:
+            total += int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def temp_files(server):
+    """The sizes of the workers' open temporary files."""
+    sizes = []
+    for pid in server.workers():
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            path = "/proc/%d/fd/%s" % (pid, fd)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode) and os.readlink(path).endswith(" (deleted)") and status.st_size:
+                sizes.append(status.st_size)
+    return sizes
+
+
+def slow_reader(server, context, code, **more):
+    """An execution whose client takes nothing yet."""
+    return Stream(server.port, "POST", "/execute", {"code": code, "context_id": context, **more}, receive_buffer=4096,
+                  timeout=120)
+
+
+def read_slowly(stream, seconds, rate=1024):
+    """Takes some bytes, by and by."""
+    end = time.monotonic() + seconds
+    stream.sock.setblocking(False)
+    while time.monotonic() < end and not stream.ended:
+        try:
+            stream.raw += stream.sock.recv(rate // 10)
+        except BlockingIOError:
+            pass
+        time.sleep(0.1)         # this is what makes it slow
+    stream.sock.setblocking(True)
+
+
+@scenario(rounds=1, many=10)
+def displays(server, rounds):
+    """6000 display(i), then a result."""
+    context = server.create_context()
+    for i in range(rounds):
+        stream = server.execute("for i in range(6000):\n    display(i)\n'result'", context, stream_timeout=120)
+        is_(told(stream), "ok", "it ends well")
+        texts = [e["text"] for e in stream.all() if e["type"] == "result"]
+        ok(texts == [str(n) for n in range(6000)] + ["result"], "6000 displays and the result, in order",
+           "%d: %r ... %r" % (len(texts), texts[:3], texts[-3:]))
+        is_([e["is_main_result"] for e in stream.all() if e["type"] == "result"][-2:], [False, True],
+            "the last is the main result")
+
+
+@scenario(rounds=1, many=10)
+def one_print(server, rounds):
+    """40 MB in one print."""
+    context = server.create_context()
+    for i in range(rounds):
+        stream = server.execute("print('0123456789abcdef' * (40 * 65536))\n'result'", context, stream_timeout=120)
+        is_((told(stream), result(stream)), ("ok", "result"), "it ends well")
+        text = stream.text()
+        ok(text == "0123456789abcdef" * (40 * 65536) + "\n", "all of it is there", "%d bytes" % len(text))
+
+
+@scenario(rounds=1, many=10)
+def flushed_lines(server, rounds):
+    """20 000 flushed lines."""
+    context = server.create_context()
+    for i in range(rounds):
+        stream = server.execute("for i in range(20000):\n    print(i, flush=True)\n'result'", context,
+                                stream_timeout=120)
+        is_((told(stream), result(stream)), ("ok", "result"), "it ends well")
+        lines = stream.text().split("\n")[:-1]
+        ok(lines == [str(n) for n in range(20000)], "all lines are there, in order",
+           "%d lines, the first wrong one: %r" % (len(lines), next(((n, l) for n, l in enumerate(lines)
+                                                                    if l != str(n)), None)))
+
+
+@scenario(rounds=1, many=10)
+def slow(server, rounds):
+    """A client that takes 1 KB/s of 20 MB: the slot is free at idle, memory is bounded, all arrives in order."""
+    context = server.create_context()
+    line = "0123456789abcdef" * 4
+    code = ("for i in range(320):\n    print('\\n'.join('%%06d %s' %% (i * 1000 + n) for n in range(1000)), flush=True)"
+            "\n'result'" % line)
+    for i in range(rounds):
+        told(server.run("for i in range(20): print('-' * 65536, flush=True)", context_id=context))   # warm
+        before = rss(server)
+        a = slow_reader(server, context, code)
+        b = server.queued("'next'", context)
+        read_slowly(a, 1)
+        is_((told(b), result(b)), ("ok", "next"), "the next one runs while the slow one has not read its output")
+        read_slowly(a, 1)
+        ok(not a.ended, "the slow one is still reading")
+        grown = rss(server) - before
+        ok(grown < 3 * MB, "the workers have not grown by more than 3 MB", "%.1f MB" % (grown / MB))
+        sizes = temp_files(server)
+        ok(sizes and max(sizes) > 15 * MB, "the output is in a temporary file", sizes)
+        is_((told(a), result(a)), ("ok", "result"), "it gets its end")
+        expected = "".join("%06d %s\n" % (n, line) for n in range(320000))
+        ok(a.text() == expected, "and all of its output, in order", "%d of %d bytes" % (len(a.text()), len(expected)))
+        wait_until(lambda: not temp_files(server), 5, "the temporary file's end")
+
+
+@scenario(rounds=1, many=10)
+def slow_and_left(server, rounds):
+    """A slow client that leaves after its code's end: its file goes, nothing else happens."""
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("x = 7", context_id=context))
+        a = slow_reader(server, context, "for i in range(100): print('-' * 65536, flush=True)")
+        b = server.queued("x", context)
+        is_((told(b), result(b)), ("ok", "7"), "the next one runs")
+        wait_until(lambda: temp_files(server), 5, "the temporary file")
+        c = server.busy(context, "import time\ntime.sleep(0.5)\nx")
+        a.reset()
+        wait_until(lambda: not temp_files(server), 5, "the temporary file's end")
+        is_((told(c), result(c)), ("ok", "7"), "the leaving does not hit who runs now")
+
+
+@scenario(rounds=1, many=5)
+def too_slow(server, rounds):
+    """More output than kexec_max_temp_file_size, and nobody reads it: the rest is dropped, and that is told."""
+    context = server.create_context()
+    for i in range(rounds):
+        a = slow_reader(server, context, "for i in range(1000): print('%06d' % i + '-' * 65529, flush=True)\n'end'")
+        b = server.queued("'next'", context)
+        is_((told(b), result(b)), ("ok", "next"), "the next one runs")
+        a.finish(60)
+        types = a.types()
+        is_(types[-1], "end_of_execution", "it gets its end")
+        ok("output_dropped" in types, "and is told that output is missing", types[-3:])
+        numbers = [int(line[:6]) for line in a.text().split("\n")[:-1]]
+        ok(500 < len(numbers) < 1000 and numbers == list(range(len(numbers))), "what came is the beginning, in order",
+           "%d lines" % len(numbers))
+
+
+@scenario(rounds=1, many=5)
+def others_are_quick(server, rounds):
+    """While 30 MB pass, others are answered without delay."""
+    big, small = server.create_context(), server.create_context()
+    for i in range(rounds):
+        a = server.execute("print('-' * (30 << 20))\n'end'", big, stream_timeout=60)
+        times, start = [], time.monotonic()
+        reader = threading.Thread(target=a.finish)
+        reader.start()
+        while reader.is_alive() and time.monotonic() < start + 60:
+            b = server.run("1", context_id=small)
+            times.append(b.finished_at - b.sent_at)
+        reader.join()
+        is_((told(a), result(a)), ("ok", "end"), "the large one ends")
+        times.sort()
+        ok(len(times) > 3 and times[-1] < 1.5, "the others' answers are not late", "%r" % times[-5:])
+
+
+main(lambda workers: Server(workers, CONF))
