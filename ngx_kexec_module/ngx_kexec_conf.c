@@ -454,11 +454,11 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 #if (NGX_PCRE)
         || clcf->regex
 #endif
-        || clcf->noname)
+        || clcf->exact_match || clcf->noname)
     {
-        return "works in a prefix location only, not in one given by a "
-               "regular expression, a named one, or inside the \"if\" "
-               "statement";
+        return "works in a prefix location only, not in an exact one, one "
+               "given by a regular expression, a named one, or inside the "
+               "\"if\" statement";
     }
 
     ngx_memzero(&u, sizeof(ngx_url_t));
@@ -479,6 +479,10 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (u.port && u.port != 80 && !u.no_port) {
         klcf->host.len = u.url.len - u.uri.len;
         klcf->host.data = u.url.data;
+    }
+
+    if (u.family == AF_UNIX) {
+        ngx_str_null(&klcf->host);
     }
 
     klcf->base = u.uri;

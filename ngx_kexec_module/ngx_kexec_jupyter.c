@@ -453,6 +453,14 @@ ngx_kexec_jupyter_parse_error(ngx_pool_t *pool, ngx_str_t *body,
     {
         text = *body;
 
+        if (text.len && text.data[0] == '<') {
+
+            /* a page for browsers, which holds the token */
+
+            ngx_str_set(&text, "Jupyter answered with an HTML page, is the "
+                        "path of \"kexec_pass\" its base_url?");
+        }
+
         if (text.len > NGX_KEXEC_JUPYTER_EXCERPT) {
             text.len = NGX_KEXEC_JUPYTER_EXCERPT;
 

@@ -63,11 +63,15 @@ ngx_kexec_route(ngx_http_request_t *r)
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
 
+    /* answers tell what was done, whatever the client has of older ones */
+
+    r->disable_not_modified = 1;
+
     /* the location's own "/" belongs to what is below it */
 
     path = r->uri;
 
-    if (conf->location.len <= path.len) {
+    if (r->valid_location && conf->location.len <= path.len) {
         path.len -= conf->location.len;
         path.data += conf->location.len;
 

@@ -52,9 +52,12 @@ my @refused = (
      'invalid URL "http://": "kexec_pass" takes'],
     ["kexec_pass in a location by regular expression", undef,
      "location: location ~ /x { kexec_pass http://jupyter; }",
-     '"kexec_pass" directive works in a prefix location only, not in one '
-     . 'given by a regular expression, a named one, or inside the "if" '
-     . 'statement'],
+     '"kexec_pass" directive works in a prefix location only, not in an '
+     . 'exact one, one given by a regular expression, a named one, or inside '
+     . 'the "if" statement'],
+    ["kexec_pass in an exact location", undef,
+     "location: location = /health { kexec_pass http://jupyter; }",
+     '"kexec_pass" directive works in a prefix location only'],
     ["kexec_pass in a named location", undef,
      "location: location \@kexec { kexec_pass http://jupyter; }",
      '"kexec_pass" directive works in a prefix location only'],

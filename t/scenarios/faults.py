@@ -1,0 +1,434 @@
+#!/usr/bin/python3
+"""What a kernel says, in any order, twice or not at all, and links that break: each stream ends once, whole or told so.
+
+The other files of this name: faults_cancel.py (interrupts), faults_kernel.py (kernels that die), faults_jupyter.py (the
+server, sessions), faults_env.py (variables), faults_clients.py (many clients).
+"""
+
+import itertools
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from faults import *
+
+N = 24      # contexts side by side
+
+OUTPUTS = {
+    "nothing": ("", "ok", ""),
+    "output": ("print 1\nprint 2\nresult {\"text/plain\": \"3\"}", "ok", "1\n2\n"),
+    "an error": ("print 1\nerror ValueError no", "ValueError", "1\n"),
+}
+
+
+def quiet(server):
+    """Nothing is left running, and no context was harmed."""
+    server.check_log()
+
+
+def protocols(server, function):
+    """For both of Jupyter's protocols, each with fresh links."""
+    for protocol in "v1", "json":
+        server.fresh()
+        server.jupyter.set(protocol=protocol)
+        function(server.contexts(N), protocol)
+
+
+# Order and loss
+
+
+def orderings():
+    """Every way to leave out, repeat or turn around busy, execute_input, reply and idle."""
+    for busy, started, order, reply, idle, output in itertools.product(
+            ("", "drop_busy"), ("", "no_execute_input"),
+            ("reply_first", "idle_first", "reply_first 0.2", "idle_first 0.2", "reply_first 0.3\nlate_output 0.2"),
+            ("", "drop_reply", "dup_reply"), ("", "drop_idle", "dup_idle"), OUTPUTS):
+        lines, told_, text = OUTPUTS[output]
+        if reply == "drop_reply" and idle == "drop_idle":
+            continue        # see silence()
+        late = "late_output" in order
+        # an error without any trace on iopub cannot be known: here there always is one
+        case = Case(
+            "%s %s %s %s %s %s" % (busy, started, order.replace("\n", " "), reply, idle, output),
+            "\n".join(filter(None, (busy, started, order, reply, idle, lines))), told_,
+            text + "late 0\nlate 1\nlate 2\n" * late if late and idle != "drop_idle" else None if late else text)
+        if idle == "drop_idle":
+            # 2 s of silence, then a fence
+            case.lost, case.least, case.most = True, 1.5, 6
+        elif reply == "drop_reply":
+            case.least, case.most = 0.5, 4
+        else:
+            case.most = 4
+        yield case
+
+
+@scenario()
+def all_orderings(server, rounds):
+    def run(contexts, protocol):
+        cases = list(orderings())
+        if protocol == "json" and rounds == 1:
+            random.seed(7)
+            cases = random.sample(cases, 60)
+        # whatever takes seconds first, so that nothing waits at the end
+        cases.sort(key=lambda c: -c.least)
+        table(server, contexts, cases, "all orderings, " + protocol, 90)
+        for context in contexts[:3]:
+            server.usable(context)
+    for _ in range(rounds):
+        protocols(server, run)
+    quiet(server)
+
+
+@scenario()
+def silence(server, rounds):
+    """Neither reply nor idle: Jupyter is asked after 10 s.  Never a busy: the code counts as lost on its way."""
+    server.fresh()
+    contexts = server.contexts(8)
+    cases = [
+        Case("no reply, no idle", "drop_reply\ndrop_idle\nprint 1", "ExecutionLost", "1\n", True, 9, 16),
+        Case("an error without reply and idle", "drop_reply\ndrop_idle\nerror ValueError no", "ValueError", "", True, 9, 16),
+        Case("idle without a reply that would tell the error", "drop_reply\ndrop_error\nerror ValueError no", "ok", "",
+             False, 0.5, 4),
+        Case("an error told by the reply alone", "drop_error\nerror ValueError no", "ValueError", "", False, 0, 2),
+        Case("an error told by iopub alone", "drop_reply\nerror ValueError no", "ValueError", "", False, 0.5, 4),
+        Case("busy after the output", "drop_busy\nprint 1\nmessage status {\"execution_state\": \"busy\"}\nprint 2", "ok",
+             "1\n2\n", False, 0, 2),
+        Case("busy twice", "message status {\"execution_state\": \"busy\"}\nprint 1", "ok", "1\n", False, 0, 2),
+        Case("an unknown state", "message status {\"execution_state\": \"dreaming\"}\nprint 1", "ok", "1\n", False, 0, 2),
+        Case("a status without a state", "message status {}\nmessage status []\nprint 1", "ok", "1\n", False, 0, 2),
+        Case("somebody else's messages", "foreign other\nprint 1\nforeign other\nsleep 0.2\nprint 2", "ok", "1\n2\n", False,
+             0.2, 3),
+        Case("idle of a fence that nobody sent", "message status {\"execution_state\": \"busy\"}\nforeign x\nprint 1", "ok",
+             "1\n", False, 0, 2),
+        Case("a reply long before idle", "reply_first 5\nlate_output 5\nprint 1", "ok", "1\nlate 0\nlate 1\nlate 2\n", False,
+             4.5, 9),
+        Case("a reply long before a silent idle", "reply_first 3.5\nprint 1", "ok", "1\n", False, 3, 7),
+        Case("input() is refused", "input who\nprint 1", "StdinNotImplementedError", "", False, 0, 2),
+    ]
+    table(server, contexts, cases, "silence and odd messages", 40)
+    quiet(server)
+
+
+@scenario(many=10)
+def thousands_behind_the_reply(server, rounds):
+    """The reply is there, thousands of messages are on their way: idle alone is the end."""
+    for protocol in "v1", "json":
+        server.fresh()
+        server.jupyter.set(protocol=protocol)
+        context = server.create_context()
+        kernel = server.kernel(context)
+        for i in range(rounds):
+            mark = server.jupyter.mark()
+            stream = server.execute("reply_first 4\nprint begin %d" % i, context)
+            stream.wait_for("stdout")
+            parent = server.jupyter.wait(since=mark, ev="execute", silent=False)["header"]
+            n = 3000
+            body = [json.dumps({"type": "stream", "content": {"name": "stdout", "text": "%d\n" % k}, "parent": parent})
+                    for k in range(n)]
+            with socket.create_connection(("127.0.0.1", server.jupyter.control_port)) as control:
+                data = "".join("POST /_control/kernel/%s/message HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+                               % (kernel, len(b), b) for b in body)
+                reader = threading.Thread(target=drain, args=(control, n), daemon=True)
+                reader.start()
+                control.sendall(data.encode())
+                gather([stream], 30)
+                reader.join(10)
+            is_((verdict(stream), dropped(stream)), ("ok", False), "%s: it ends well" % protocol)
+            is_(stream.text(), "begin %d\n" % i + "".join("%d\n" % k for k in range(n)), "all is there, in order")
+    quiet(server)
+
+
+def drain(sock, answers):
+    data, seen = b"", 0
+    while seen < answers:
+        more = sock.recv(1 << 16)
+        if not more:
+            return
+        data += more
+        seen += data.count(b"HTTP/1.1 200")
+        data = data[-11:]
+
+
+# Requests that the kernel does not take
+
+
+@scenario()
+def lost_requests(server, rounds):
+    """A request that left no trace is sent again, once; one that was aborted did not run and is sent again."""
+    server.fresh()
+    jupyter = server.jupyter
+    contexts = server.contexts(12)
+    mark = jupyter.mark()
+    cases = [
+        Case("lost once", "lose 1\nprint lost once", "ok", "lost once\n", False, 1.5, 5),
+        Case("lost twice", "lose 2\nprint lost twice", "KernelUnresponsive", "", False, 3, 8),
+        Case("lost for ever", "lose 99\nprint lost for ever", "KernelUnresponsive", "", False, 3, 8),
+        Case("aborted once", "abort 1\nprint aborted once", "ok", "aborted once\n", False, 0, 2),
+        Case("aborted ten times", "abort 10\nprint aborted ten", "ok", "aborted ten\n", False, 0, 3),
+        Case("aborted for ever", "abort\nprint aborted for ever", "KernelUnresponsive", "", False, 0, 6),
+        Case("aborted, then lost, then there", "abort 2\nlose 1\nprint both", "ok", "both\n", False, 1.5, 5),
+    ]
+    table(server, contexts[:7], cases, "lost and aborted requests", 30)
+    for case in cases:
+        runs, sent = server.ran(case.code, mark), server.sent(case.code, mark)
+        is_(runs, int(case.told == "ok"), "%s: ran %d times" % (case.name, case.told == "ok"))
+        wanted = {"lost once": 2, "lost twice": 2, "lost for ever": 2, "aborted once": 2, "aborted ten times": 11}
+        if case.name in wanted:
+            is_(sent, wanted[case.name], "%s: sent %d times" % (case.name, wanted[case.name]))
+
+    # abort_next: also the set-up's silent requests
+    mark = jupyter.mark()
+    streams = []
+    for n, context in enumerate(contexts[7:]):
+        jupyter.kernel(server.kernel(context), "set", abort_next=n + 1)
+        streams.append(server.execute("print next %d" % n, context, env_vars={"A": str(n)}))
+    gather(streams)
+    for n, stream in enumerate(streams):
+        is_((verdict(stream), stream.text(), server.ran("print next %d" % n, mark)), ("ok", "next %d\n" % n, 1),
+            "abort_next %d: ran once" % (n + 1))
+    for context in contexts:
+        server.usable(context)
+    quiet(server)
+
+
+@scenario()
+def cancelled_while_lost(server, rounds):
+    """The client leaves while its request is lost or aborted: it is not sent again, the slot is free soon."""
+    server.fresh()
+    jupyter = server.jupyter
+    contexts = server.contexts(4)
+    mark = jupyter.mark()
+    codes = ["lose 99\nprint a", "abort\nprint b", "lose 1\nprint c", "drop_busy\nno_execute_input\nsleep 1.5\nprint d"]
+    streams = [server.execute(code, context) for code, context in zip(codes, contexts)]
+    time.sleep(0.5)
+    left = [s.close() for s in streams]
+    after = gather([server.execute("print after", context) for context in contexts], 15)
+    for code, stream, t in zip(codes, after, left):
+        is_((verdict(stream), stream.text()), ("ok", "after\n"), "%r: the next one runs" % code)
+        at_most(stream.finished_at - t, 4.5, "soon")
+    time.sleep(0.5)
+    is_([server.ran(c, mark) for c in codes], [0, 0, 0, 1], "none ran later")
+    is_(server.sent(codes[0], mark), 1, "the lost one was not sent again")
+    quiet(server)
+
+
+# Frames
+
+
+@scenario()
+def frames(server, rounds):
+    """Fragments, pings, frames that are none: nothing is lost but what cannot be read."""
+    sizes = [1, 2, 7, 125, 126, 127, 300, 65535, 65536] if rounds > 1 else [1, 7, 126, 4096, 65536]
+    big = "x" * 70000
+
+    def run(contexts, protocol):
+        cases = [Case("fragments of %d" % n, "fragment %d\nprint 1\nprint %s\nping 3\nprint 2\nresult {\"text/plain\": \"r\"}"
+                      % (n, big if n > 5 else big[:3000]), "ok", "1\n%s\n2\n" % (big if n > 5 else big[:3000]), False, 0, 9)
+                 for n in sizes]
+        cases += [Case("pings", "ping 50\nprint 1\nping 50\nsleep 0.1\nping 1\nprint 2", "ok", "1\n2\n", False, 0, 3)]
+        cases += [Case("bad JSON in " + part, "print 1\nbad_json %s\nprint 2" % part, "ok", None, False, 0, 3,
+                       check=lambda s: None if s.text().replace("bad", "") == "1\n2\n" else s.text())
+                  for part in ("header", "parent", "metadata", "content")]
+        if protocol == "v1":
+            cases += [Case("binary rubbish " + kind, "print 1\nbad_frame_binary %s\nprint 2" % kind, "ok", "1\n2\n", False, 0, 3)
+                      for kind in ("empty", "short", "count", "zero", "descending", "beyond")]
+        else:
+            cases += [Case("binary rubbish", "print 1\nbad_frame_binary\nprint 2", "ok", "1\n2\n", False, 0, 3)]
+        cases += [Case("text rubbish %d" % n, "print 1\ntext_frame %s\nprint 2" % text, "ok", "1\n2\n", False, 0, 3)
+                  for n, text in enumerate(("", "{", "null", "[]", "{}", "\"x\"", "1", '{"header": 1, "parent_header": []}',
+                                            '{"channel": "iopub", "header": {"msg_type": 3}, "parent_header": {}}'))]
+        cases += [
+            Case("NaN", "print 1\nnan\nprint 2", "ok", "1\n2\n", False, 0, 3, check=has_null),
+            Case("buffers", "display_buffers {\"text/plain\": \"b\"}\nprint 1", "ok", "1\n", False, 0, 3),
+            Case("odd text", "print \"a\\u0000\\ud800\\n\"\nprint 1", "ok", "a\0\ud800\n1\n", False, 0, 3),
+            Case("content that is none", "message stream 3\nmessage stream {}\nmessage stream {\"text\": 5, \"name\": []}\n"
+                 "message execute_result []\nmessage error 1\nmessage display_data {\"data\": 7}\nprint 1", None, "1\n", None, 0, 3),
+            Case("an unknown kind", "message novel {\"text\": \"no\"}\nprint 1", "ok", "1\n", False, 0, 3),
+            Case("5 MB", "flood 1 5000000\nprint 1", "ok", "0 " + "x" * 4999997 + "\n1\n", False, 0, 15),
+            Case("more than is taken", "print 1\nflood 1 9000000\nprint 2", "ok", "1\n2\n", True, 0, 15),
+            Case("more than is taken, in fragments", "fragment 100000\nprint 1\nflood 1 9000000\nprint 2", "ok", "1\n2\n", True,
+                 0, 15),
+        ]
+        for case in cases:
+            if case.told is None:
+                case.told = "ok"
+                case.problems = lambda case=case: [] if verdict(case.stream) != "no end" and case.stream.text().endswith("1\n") \
+                    and case.stream.types()[-1] == "end_of_execution" else [repr(case.stream.all())]
+        # a fragment size stays with its link: each case gets a context of its own
+        more = server.contexts(max(len(cases) - len(contexts), 0))
+        table(server, contexts + more, cases, "frames, " + protocol, 60)
+        contexts += more
+        for context in contexts[::7]:
+            server.usable(context)
+    protocols(server, run)
+    is_(server.log.lines("\\[alert\\]"), [], "no alert")
+    quiet(server)
+
+
+def has_null(stream):
+    """NaN is not JSON, null is."""
+    result = [e for e in stream.all() if e["type"] == "result"]
+    if not result or result[0].get("json") != {"x": None, "y": [None, None]}:
+        return "result %r" % result
+
+
+@scenario()
+def broken_framing(server, rounds):
+    """What loses the framing closes the link, and the next one goes on."""
+    server.fresh()
+    raw = {"reserved bits": "f20161", "a masked frame": "828100000000ff", "an unknown opcode": "8300",
+           "a control frame in fragments": "0900", "a long control frame": "89fe0100" + "00" * 16,
+           "a continuation of nothing": "8001ff", "64 bits of length": "82ffffffffffffffffff00"}
+    cases = [Case(name, "print 1\nsleep 0.1\nraw_frame %s\nprint 2\nsleep 0.2\nprint 3" % frame, "ok", None, None, 0, 5,
+                  check=lambda s: None if s.text().startswith("1\n") and s.text().endswith("3\n") else s.text())
+             for name, frame in raw.items()]
+    contexts = server.contexts(len(cases))
+    table(server, contexts, cases, "broken framing", 30)
+    for case in cases:
+        is_(server.ran(case.code), 1, case.name + ": ran once")
+        server.usable(case.context)
+    quiet(server)
+
+
+# Links
+
+
+@scenario(many=30)
+def cut_while_busy(server, rounds):
+    """The link is cut while code prints: nothing is lost or doubled that Jupyter keeps, the code runs on."""
+    def lines(a, b):
+        return "".join("print %d\n" % n for n in range(a, b))
+
+    def run(contexts, protocol):
+        ends = ["cut", "cut_mid_frame", "close", "close 1000", "close 1001 going", "close 1009 big", "close 1011 error",
+                "close 1012", "close 4000 own"]
+        # 0.1 s: what is on its way when a connection is reset is lost
+        cases = [Case(end, "%ssleep 0.1\n%s\n%ssleep 0.05\n%s" % (lines(0, 50), end, lines(50, 100), lines(100, 150)), "ok",
+                      "".join("%d\n" % n for n in range(150)), False, 0, 5) for end in ends]
+        cases += [Case(end + ", silent", "print 0\nsleep 0.1\n%s\nsleep 1\nprint 1" % end, "ok", "0\n1\n", False, 1, 5)
+                  for end in ends[:4]]
+        cases += [Case(end + " at the end", "print 0\nsleep 0.1\n%s" % end, "ok", "0\n", None, 0, 7) for end in ends[:4]]
+        cases += [Case("%d times" % n, "".join("print %d\nsleep 0.1\ncut\n" % k for k in range(n)) + "print end", "ok",
+                       "".join("%d\n" % k for k in range(n)) + "end\n", False, 0, 10) for n in (2, 5, 20)]
+        table(server, contexts, cases, "cut while busy, " + protocol, 60)
+        for case in cases:
+            if server.ran(case.code) != 1:
+                ok(False, "%s: ran %d times" % (case.name, server.ran(case.code)))
+        for context in contexts[::5]:
+            server.usable(context)
+    for _ in range(rounds):
+        protocols(server, run)
+    quiet(server)
+
+
+@scenario()
+def cut_while_sent(server, rounds):
+    """Somebody else's cell holds the kernel, our code waits in it; the link is cut: it runs once, its output is there."""
+    server.fresh()
+    jupyter = server.jupyter
+    contexts = server.contexts(6)
+    streams, problems = [], []
+    for n, context in enumerate(contexts):
+        jupyter.kernel(context, "foreign", seconds=1.2)
+        streams.append(server.execute("print a %d\nsleep 0.1\nprint b" % n + "\nlose 1" * (n == 5), context))
+    for n, context in enumerate(contexts):
+        jupyter.wait(ev="execute", **{"code~": "print a %d" % n})
+    for n, context in enumerate(contexts):
+        jupyter.kernel(context, ["cut", "close"][n % 2])
+    if rounds == 1:
+        time.sleep(0.3)
+        jupyter.kernel(contexts[4], "cut")
+        time.sleep(0.3)
+        jupyter.kernel(contexts[4], "close", code=1011)
+    gather(streams, 15)
+    for n, stream in enumerate(streams):
+        code = "print a %d" % n
+        ran = len(jupyter.log(ev="start", **{"code~": code}))
+        if n == 5:
+            is_((verdict(stream), ran, len(jupyter.log(ev="execute", **{"code~": code}))), ("LinkLost", 0, 1),
+                "lost and cut: what may have run is not sent again")
+            like(value(stream), "may or may not", "and that is told")
+        else:
+            is_((verdict(stream), stream.text(), ran), ("ok", "a %d\nb\n" % n, 1), "it ran once, all is there")
+    for context in contexts:
+        server.usable(context)
+    quiet(server)
+
+
+@scenario()
+def cut_with_another_link(server, rounds):
+    """With somebody else's link open Jupyter keeps nothing for us: what is lost is told."""
+    server.fresh()
+    jupyter = server.jupyter
+    context = server.create_context()
+    other = server.connect(server.kernel(context))
+    jupyter.set(channels={"delay": 0.3, "times": 1})
+    code = "print begin\nsleep 0.1\ncut\n" + "print 1\nsleep 0.02\n" * 40 + "print end"
+    stream = gather([server.execute(code, context)], 10)[0]
+    is_(verdict(stream), "ok", "it ends")
+    ok(stream.text().count("1\n") < 40, "a part is lost", stream.text())
+    ok(dropped(stream), "output_dropped is told", repr(stream.types()))
+    ok(stream.text().endswith("end\n"), "the rest is there")
+    other.close()
+    server.usable(context)
+    quiet(server)
+
+
+REFUSALS = {
+    "403": {"status": 403}, "401": {"status": 401}, "404": {"status": 404}, "500": {"status": 500}, "503": {"refuse": True},
+    "200": {"status": 200}, "hang": {"hang": True}, "reset": {"reset": True}, "close": {"close": True},
+    "rubbish": {"raw": "SSH-2.0-OpenSSH_9.2\r\n\r\n"}, "half a head": {"raw": "HTTP/1.1 101 Switching"},
+    "no websocket": {"raw": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"},
+    "a wrong key": {"raw": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                           "Sec-WebSocket-Accept: nonsense\r\n\r\n"},
+}
+
+
+@scenario()
+def link_refused(server, rounds):
+    """Jupyter does not open a link: before the code is sent, and while it runs."""
+    server.fresh()
+    jupyter = server.jupyter
+    told_ = {"403": "JupyterUnavailable", "401": "JupyterUnavailable", "404": "ContextDeleted",
+             "hang": ("KernelNotReady", "JupyterUnavailable")}
+    contexts = dict(zip(REFUSALS, server.contexts(len(REFUSALS))))
+    kernels = {name: server.kernel(c) for name, c in contexts.items()}
+
+    # one fault for all: which one applies is a matter of the kernel's id in the URL, so they take turns
+    for before in True, False:
+        for name, fault in REFUSALS.items():
+            context = contexts[name]
+            if not before and name == "404":
+                continue                                # it is gone
+            if name == "hang" and not before:
+                continue                                # as long as a handshake may take: see faults_jupyter.py
+            mark = jupyter.mark()
+            stream = None
+            if not before:
+                stream = server.execute("print 1\nsleep 0.4\nprint 2", context)
+                stream.wait_for("stdout")
+            jupyter.set(channels={**fault, "match": kernels[name], **({} if before else {"times": 2})})
+            jupyter.kernel(kernels[name], "cut")
+            if before:
+                jupyter.wait(since=mark, ev="ws_close", kernel=kernels[name])
+                time.sleep(0.05)
+                stream = server.execute("print never", context)
+            gather([stream], 12)
+            if before:
+                wanted = told_.get(name, "JupyterUnavailable")
+                ok(verdict(stream) in (wanted if isinstance(wanted, tuple) else (wanted,)),
+                   "refused with %s: told so" % name, "%s %s" % (verdict(stream), value(stream)))
+                is_(server.ran("print never", mark), 0, "the code did not run")
+                at_most(took(stream), 5.5 if name == "hang" else 3.5, "in time")
+            elif name in ("403", "401", "404"):
+                ok(verdict(stream) in ("ok",), "%s while it runs, twice: it goes on" % name, "%s %s" % (verdict(stream), value(stream)))
+            else:
+                is_((verdict(stream), stream.text()), ("ok", "1\n2\n"), "refused twice with %s while it runs: nothing is lost" % name)
+            jupyter.set(channels=None)
+            if name != "404":
+                server.usable(context, "and then the context is usable", 5)
+    is_(server.request("GET", "/contexts").body.count(contexts["404"].encode()), 0, "the one that was a 404 is gone")
+    quiet(server)
+
+
+main(lambda workers: Faulty(workers, "kexec_max_message 8m;"), workers=(1,))
