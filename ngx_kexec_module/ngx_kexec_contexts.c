@@ -163,6 +163,22 @@ ngx_kexec_body_cleanup(void *data)
 }
 
 
+void
+ngx_kexec_body_free(ngx_http_request_t *r, json_t *object)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+
+        if (cln->handler == ngx_kexec_body_cleanup && cln->data == object) {
+            cln->handler = NULL;
+            json_decref(object);
+            return;
+        }
+    }
+}
+
+
 ngx_int_t
 ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     ngx_kexec_zone_t *zone, ngx_str_t *language, ngx_str_t *cwd,

@@ -22,6 +22,9 @@
 ngx_int_t ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
     json_t **object);
 
+/* gives the object back before the request ends */
+void ngx_kexec_body_free(ngx_http_request_t *r, json_t *object);
+
 /*
  * Starts to make a context: on the Jupyter Server that the upstream block's
  * balancing picks for r, or, without a request, on the one after the given

@@ -466,6 +466,11 @@ ngx_kexec_execute_start(ngx_kexec_execute_t *e)
 
     ngx_kexec_execution_attach(ex, client);
 
+    /* the execution has what it needs, and the request may last long */
+
+    ngx_kexec_body_free(r, e->body);
+    e->body = NULL;
+
     if (ngx_kexec_client_start(client) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_ERROR);
     }

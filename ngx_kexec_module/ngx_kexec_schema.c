@@ -9,8 +9,16 @@
 #include <ngx_kexec_schema.h>
 
 
+/* a request has few values; a tree of millions takes seconds and gigabytes */
+#define NGX_KEXEC_SCHEMA_VALUES  65536
+
+/* what is wrong in a larger body is not sent back along with the error */
+#define NGX_KEXEC_SCHEMA_ECHO    65536
+
+
+static ngx_uint_t ngx_kexec_schema_values(ngx_str_t *body);
 static ngx_int_t ngx_kexec_schema_check(json_t *object,
-    ngx_kexec_field_t *field, json_t *details);
+    ngx_kexec_field_t *field, ngx_uint_t echo, json_t *details);
 static ngx_int_t ngx_kexec_schema_error(json_t *details, const char *type,
     const char *field, const char *member, const char *message,
     json_t *input);
@@ -23,6 +31,7 @@ ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
 {
     json_t        *json, *details, *detail;
     ngx_int_t      rc;
+    ngx_uint_t     echo;
     json_error_t   error;
 
     details = json_array();
@@ -32,6 +41,7 @@ ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
 
     json = NULL;
     rc = NGX_OK;
+    echo = (body->len <= NGX_KEXEC_SCHEMA_ECHO);
 
     if (body->len == 0) {
         rc = ngx_kexec_schema_error(details, "missing", NULL, NULL,
@@ -44,6 +54,13 @@ ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
         /* the text itself is what is not an object */
 
         json = json_stringn((char *) body->data, body->len);
+
+    } else if (ngx_kexec_schema_values(body) > NGX_KEXEC_SCHEMA_VALUES) {
+
+        rc = ngx_kexec_schema_error(details, "too_long", NULL, NULL,
+                                    "Body has too many values, 65536 are "
+                                    "allowed", NULL);
+        goto done;
 
     } else {
         json = json_loadb((char *) body->data, body->len,
@@ -79,12 +96,13 @@ ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
         rc = ngx_kexec_schema_error(details, "model_attributes_type", NULL,
                                     NULL, "Input should be a valid dictionary "
                                     "or object to extract fields from",
-                                    json ? json : json_null());
+                                    !echo ? NULL
+                                          : json ? json : json_null());
         goto done;
     }
 
     for ( /* void */ ; fields->name && rc == NGX_OK; fields++) {
-        rc = ngx_kexec_schema_check(json, fields, details);
+        rc = ngx_kexec_schema_check(json, fields, echo, details);
     }
 
 done:
@@ -105,9 +123,52 @@ done:
 }
 
 
+static ngx_uint_t
+ngx_kexec_schema_values(ngx_str_t *body)
+{
+    u_char      *p, *last;
+    ngx_uint_t   n, quoted;
+
+    n = 0;
+    quoted = 0;
+    last = body->data + body->len;
+
+    for (p = body->data; p < last; p++) {
+
+        if (quoted) {
+
+            if (*p == '\\') {
+                p++;
+
+            } else if (*p == '"') {
+                quoted = 0;
+            }
+
+            continue;
+        }
+
+        switch (*p) {
+
+        case '"':
+            quoted = 1;
+            break;
+
+        case ',':
+        case ':':
+        case '[':
+        case '{':
+            n++;
+            break;
+        }
+    }
+
+    return n;
+}
+
+
 static ngx_int_t
 ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
-    json_t *details)
+    ngx_uint_t echo, json_t *details)
 {
     json_t      *value, *member;
     ngx_int_t    rc;
@@ -119,7 +180,8 @@ ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
 
         if (field->required) {
             return ngx_kexec_schema_error(details, "missing", field->name,
-                                          NULL, "Field required", object);
+                                          NULL, "Field required",
+                                          echo ? object : NULL);
         }
 
         return NGX_OK;
@@ -137,7 +199,7 @@ ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
             return ngx_kexec_schema_error(details, "string_type", field->name,
                                           NULL,
                                           "Input should be a valid string",
-                                          value);
+                                          echo ? value : NULL);
         }
 
         return NGX_OK;
@@ -147,7 +209,7 @@ ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
         if (!json_is_object(value)) {
             return ngx_kexec_schema_error(details, "dict_type", field->name,
                                           NULL, "Input should be a valid "
-                                          "dictionary", value);
+                                          "dictionary", echo ? value : NULL);
         }
 
         json_object_foreach (value, name, member) {
@@ -158,7 +220,7 @@ ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
 
             rc = ngx_kexec_schema_error(details, "string_type", field->name,
                                         name, "Input should be a valid string",
-                                        member);
+                                        echo ? member : NULL);
             if (rc != NGX_OK) {
                 return rc;
             }
@@ -171,13 +233,14 @@ ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
         if (!json_is_number(value)) {
             return ngx_kexec_schema_error(details, "float_type", field->name,
                                           NULL, "Input should be a valid "
-                                          "number", value);
+                                          "number", echo ? value : NULL);
         }
 
         if (!(json_number_value(value) > 0)) {
             return ngx_kexec_schema_error(details, "greater_than",
                                           field->name, NULL, "Input should "
-                                          "be greater than 0", value);
+                                          "be greater than 0",
+                                          echo ? value : NULL);
         }
 
         return NGX_OK;
@@ -192,15 +255,19 @@ ngx_kexec_schema_error(json_t *details, const char *type, const char *field,
     json_t  *detail;
 
     if (member) {
-        detail = json_pack("{s:s, s:[s, s, s], s:s, s:O}", "type", type,
-                           "loc", "body", field, member, "msg", message,
-                           "input", input);
+        detail = json_pack("{s:s, s:[s, s, s], s:s}", "type", type, "loc",
+                           "body", field, member, "msg", message);
     } else if (field) {
-        detail = json_pack("{s:s, s:[s, s], s:s, s:O}", "type", type, "loc",
-                           "body", field, "msg", message, "input", input);
+        detail = json_pack("{s:s, s:[s, s], s:s}", "type", type, "loc",
+                           "body", field, "msg", message);
     } else {
-        detail = json_pack("{s:s, s:[s], s:s, s:O}", "type", type, "loc",
-                           "body", "msg", message, "input", input);
+        detail = json_pack("{s:s, s:[s], s:s}", "type", type, "loc", "body",
+                           "msg", message);
+    }
+
+    if (detail && input && json_object_set(detail, "input", input) != 0) {
+        json_decref(detail);
+        detail = NULL;
     }
 
     if (detail == NULL || json_array_append_new(details, detail) != 0) {
