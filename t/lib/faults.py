@@ -2,21 +2,27 @@
 
     from faults import *
 
-    @scenario()
+    @scenario(rounds=1, many=10, location="kexec_max_message 8m;")
     def lost_reply(server, rounds):
         ...
 
-    main(lambda workers: Faulty(workers), workers=(1,))
+    main()
 
-Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own, and
-gather() reads them all.
+Each scenario has servers of its own and is run in a process of its own, several at a time (--jobs), since most of
+them wait.  The other options are those of scenario.py.
+
+Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own: see gather(),
+table() and parallel().
 """
 
+import argparse
 import random
 import threading
+import traceback
 
+import kexec_test
 from scenario import *
-from scenario import Server
+from scenario import Server, result, told
 
 CONF = """
     kexec_interrupt_timeout 2s;
@@ -28,15 +34,105 @@ CONF = """
     kexec_queue size=64 timeout=20s;
 """
 
-# What the module says of a fault that it has seen
 SLACK = float(os.environ.get("SLACK", "1"))     # a slow machine or build: all limits are longer
+
+_scenarios = {}
+
+
+def scenario(rounds=1, many=None, workers=1, conf=CONF, location="", **options):
+    """location: more directives, stronger than CONF's.  options: of the scripted Jupyter, and of Faulty."""
+    def add(function):
+        _scenarios[function.__name__] = (function, rounds, many or rounds, workers, merged(conf, location), options)
+        return function
+    return add
+
+
+def merged(*texts):
+    """Directives, a later one in the place of an earlier one of its name."""
+    found = {}
+    for line in ";".join(texts).replace("\n", " ").split(";"):
+        if line.strip():
+            found[line.split()[0]] = line.strip() + ";"
+    return "\n".join(found.values())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--workers", help="only scenarios with that many, 1,4")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--many", action="store_true")
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--jobs", "-j", type=int, default=int(os.environ.get("JOBS", "4")))
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.list:
+        print("\n".join(_scenarios))
+        sys.exit(0)
+    if args.alone:
+        run_alone(args.alone, args)
+    chosen = [n for n, s in _scenarios.items() if (not args.only or n in args.only)
+              and (not args.workers or str(s[3]) in args.workers.split(","))]
+    options = ["--many"] * args.many + (["--rounds", str(args.rounds)] if args.rounds else [])
+    start = time.monotonic()
+    jobs = [threading.Thread(target=run_jobs, args=(chosen, options), daemon=True) for _ in range(args.jobs)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    diag("%.1f s" % (time.monotonic() - start))
+    done_testing()
+
+
+_lock = threading.Lock()
+
+
+def run_jobs(chosen, options):
+    while True:
+        with _lock:
+            if not chosen:
+                return
+            name = chosen.pop(0)
+        process = subprocess.run([sys.executable, os.path.abspath(sys.argv[0]), "--alone", name, *options],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        with _lock:
+            tests = kexec_test._tests
+            seen = 0
+            for line in process.stdout.split("\n"):
+                match = re.match(r"(not ok|ok) \d+(.*)", line)
+                if match:
+                    seen += 1
+                    tests["run"] += 1
+                    tests["failed"] += match.group(1) == "not ok"
+                    print("%s %d%s" % (match.group(1), tests["run"], match.group(2)))
+                elif line and not re.match(r"1\.\.\d+$|# \d+ of \d+ tests failed", line):
+                    print(line if line.startswith("#") else "# " + line)
+            sys.stdout.flush()
+            if process.returncode and (process.returncode != 1 or not seen):
+                ok(False, "%s ends with status 0, not %d" % (name, process.returncode))
+
+
+def run_alone(name, args):
+    function, rounds, many, workers, conf, options = _scenarios[name]
+    rounds = args.rounds or (many if args.many else rounds)
+    diag("scenario %s workers=%d rounds=%d" % (name, workers, rounds))
+    start = time.monotonic()
+    try:
+        with Faulty(workers, conf, **options) as server:
+            function(server, rounds)
+            server.check_log()
+    except Exception:
+        ok(False, "%s goes to its end" % name, traceback.format_exc())
+    diag("%s %s workers=%d %.1f s" % ("FAILED" if kexec_test._tests["failed"] else "passed", name, workers,
+                                      time.monotonic() - start))
+    done_testing()
 
 
 class Faulty(Server):
     """nginx and a scripted Jupyter of its own; options are Jupyter's."""
 
-    def __init__(self, workers=1, location="", http="", default_contexts="python", conf=CONF, **options):
-        super().__init__(workers, conf + location, ScriptedJupyter(**options), http=http,
+    def __init__(self, workers=1, conf=CONF, http="", default_contexts="python", jupyter=None, **options):
+        super().__init__(workers, conf, jupyter or ScriptedJupyter(**options), http=http,
                          default_contexts=default_contexts)
         self.pids = set(self.workers())
 

@@ -10,8 +10,8 @@
 
     main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s;"))
 
-A script's options: --workers 1,4  --rounds N (default: a few, each scenario's own)  --many (each scenario's
-own large number)  --only NAME  --list.  Around each scenario stand the lines "# scenario NAME workers=N" and
+A script's options: --workers 1,4 (0: one, with master_process off)  --rounds N (default: a few, each scenario's
+own)  --many (each scenario's own large number)  --only NAME  --list.  Around each scenario stand the lines "# scenario NAME workers=N" and
 "# passed NAME workers=N 1.2 s" or "# FAILED ...", which t/rounds reads.
 """
 
@@ -26,7 +26,7 @@ _scenarios = []
 
 
 def scenario(rounds=1, many=None, workers=None):
-    """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that make sense."""
+    """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that it is run with."""
     def add(function):
         _scenarios.append((function, rounds, many or rounds, workers))
         return function
@@ -36,7 +36,8 @@ def scenario(rounds=1, many=None, workers=None):
 def main(make_server, workers=(1, 4)):
     """Runs the script's scenarios with each number of workers, then ends the script."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workers", default=",".join(map(str, workers)))
+    numbers = sorted(set(workers).union(*(s[3] or () for s in _scenarios)))
+    parser.add_argument("--workers", default=",".join(map(str, numbers)))
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--many", action="store_true")
     parser.add_argument("--only", action="append")
@@ -47,7 +48,8 @@ def main(make_server, workers=(1, 4)):
             print(function.__name__)
         sys.exit(0)
     for n in map(int, args.workers.split(",")):
-        chosen = [s for s in _scenarios if (not args.only or s[0].__name__ in args.only) and (not s[3] or n in s[3])]
+        chosen = [s for s in _scenarios if (not args.only or s[0].__name__ in args.only)
+                  and n in (s[3] or (n if n else -1,))]
         if not chosen:
             continue
         with make_server(n) as server:
@@ -74,11 +76,11 @@ def _run(server, function, rounds, workers):
 class Server(Nginx):
     """nginx in front of a real Jupyter (or the one given).  Requests go to a port of its own for each worker's
     socket (reuseport), so they are spread over the workers; a listening socket that all share gives nearly all of
-    them to one.  Answers name their worker in X-Worker."""
+    them to one.  Answers name their worker in X-Worker.  workers=0: master_process off."""
 
-    def __init__(self, workers=1, location="", jupyter=None, master=True, http="", default_contexts="python"):
-        super().__init__(jupyter, workers, master, location, start=False)
-        self.n_workers = workers
+    def __init__(self, workers=1, location="", jupyter=None, http="", default_contexts="python"):
+        super().__init__(jupyter, workers or 1, workers > 0, location, start=False)
+        self.n_workers = workers or 1
         self.allowed = None             # pattern of what may stand in error.log
         self.health_port, self.port = self.port, free_port()
         self.h2_port = free_port()
@@ -112,6 +114,9 @@ class Server(Nginx):
         os.makedirs(path, exist_ok=True)
         self.env.setdefault("DEFAULT_CWD", path)
         return path
+
+    def workers(self):
+        return super().workers() if self.env["MASTER"] == "on" else [self.pid]
 
     def check_log(self):
         """nginx logs nothing worse than [error], and no worker ended by a signal."""

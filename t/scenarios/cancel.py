@@ -11,7 +11,7 @@ from scenario import *
 LEAVE = [Stream.close, Stream.reset, Stream.half_close]
 
 
-@scenario(rounds=3, many=50)
+@scenario(rounds=3, many=50, workers=(0, 1, 4))
 def leave(server, rounds):
     """The next request, sent at once, runs within a second."""
     context = server.create_context()
@@ -25,7 +25,7 @@ def leave(server, rounds):
         within(b.finished_at - left, 1, "answered soon after the other left")
 
 
-@scenario(rounds=3, many=50)
+@scenario(rounds=3, many=50, workers=(0, 1, 4))
 def leave_with_waiters(server, rounds):
     """The same with others already waiting: they run normally, in order."""
     context = server.create_context()
@@ -42,7 +42,7 @@ def leave_with_waiters(server, rounds):
         is_((told(c), result(c)), ("ok", "[%d, 'b', 'c']" % i), "who waited second runs then")
 
 
-@scenario(rounds=2, many=50)
+@scenario(rounds=2, many=50, workers=(0, 1, 4))
 def waiters_leave(server, rounds):
     """20 waiters leave: none of their code runs, the next request is served next."""
     context = server.create_context()
@@ -61,7 +61,7 @@ def waiters_leave(server, rounds):
         is_(server.value("ran", context), "[]", "none of them ran later")
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, workers=(0, 1, 4))
 def swallowed(server, rounds):
     """Code that swallows KeyboardInterrupt: the kernel is restarted, who waits is told so."""
     context = server.create_context()

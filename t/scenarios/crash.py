@@ -32,7 +32,7 @@ def prepared(server, context, name):
     return is_((told(stream), result(stream)), ("ok", repr((ENV, server.cwd))), name)
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, workers=(0, 1, 4))
 def killed(server, rounds):
     """kill -9 from within: KernelDied within 10 s; who waits runs once in the new kernel."""
     context = server.create_context()

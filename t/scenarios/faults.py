@@ -21,11 +21,6 @@ OUTPUTS = {
 }
 
 
-def quiet(server):
-    """Nothing is left running, and no context was harmed."""
-    server.check_log()
-
-
 def protocols(server, function):
     """For both of Jupyter's protocols, each with fresh links."""
     for protocol in "v1", "json":
@@ -76,7 +71,6 @@ def all_orderings(server, rounds):
             server.usable(context)
     for _ in range(rounds):
         protocols(server, run)
-    quiet(server)
 
 
 @scenario()
@@ -106,7 +100,6 @@ def silence(server, rounds):
         Case("input() is refused", "input who\nprint 1", "StdinNotImplementedError", "", False, 0, 2),
     ]
     table(server, contexts, cases, "silence and odd messages", 40)
-    quiet(server)
 
 
 @scenario(many=10)
@@ -135,7 +128,6 @@ def thousands_behind_the_reply(server, rounds):
                 reader.join(10)
             is_((verdict(stream), dropped(stream)), ("ok", False), "%s: it ends well" % protocol)
             is_(stream.text(), "begin %d\n" % i + "".join("%d\n" % k for k in range(n)), "all is there, in order")
-    quiet(server)
 
 
 def drain(sock, answers):
@@ -188,7 +180,6 @@ def lost_requests(server, rounds):
             "abort_next %d: ran once" % (n + 1))
     for context in contexts:
         server.usable(context)
-    quiet(server)
 
 
 @scenario()
@@ -209,13 +200,12 @@ def cancelled_while_lost(server, rounds):
     time.sleep(0.5)
     is_([server.ran(c, mark) for c in codes], [0, 0, 0, 1], "none ran later")
     is_(server.sent(codes[0], mark), 1, "the lost one was not sent again")
-    quiet(server)
 
 
 # Frames
 
 
-@scenario()
+@scenario(location="kexec_max_message 8m;")
 def frames(server, rounds):
     """Fragments, pings, frames that are none: nothing is lost but what cannot be read."""
     sizes = [1, 2, 7, 125, 126, 127, 300, 65535, 65536] if rounds > 1 else [1, 7, 126, 4096, 65536]
@@ -262,7 +252,6 @@ def frames(server, rounds):
             server.usable(context)
     protocols(server, run)
     is_(server.log.lines("\\[alert\\]"), [], "no alert")
-    quiet(server)
 
 
 def has_null(stream):
@@ -287,7 +276,6 @@ def broken_framing(server, rounds):
     for case in cases:
         is_(server.ran(case.code), 1, case.name + ": ran once")
         server.usable(case.context)
-    quiet(server)
 
 
 # Links
@@ -318,7 +306,6 @@ def cut_while_busy(server, rounds):
             server.usable(context)
     for _ in range(rounds):
         protocols(server, run)
-    quiet(server)
 
 
 @scenario()
@@ -352,7 +339,6 @@ def cut_while_sent(server, rounds):
             is_((verdict(stream), stream.text(), ran), ("ok", "a %d\nb\n" % n, 1), "it ran once, all is there")
     for context in contexts:
         server.usable(context)
-    quiet(server)
 
 
 @scenario()
@@ -369,9 +355,7 @@ def cut_with_another_link(server, rounds):
     ok(stream.text().count("1\n") < 40, "a part is lost", stream.text())
     ok(dropped(stream), "output_dropped is told", repr(stream.types()))
     ok(stream.text().endswith("end\n"), "the rest is there")
-    other.close()
     server.usable(context)
-    quiet(server)
 
 
 REFUSALS = {
@@ -384,7 +368,7 @@ REFUSALS = {
 }
 
 
-@scenario()
+@scenario(location="kexec_reconnect_timeout 1s;")
 def link_refused(server, rounds):
     """Jupyter does not open a link: before the code is sent, and while it runs."""
     server.fresh()
@@ -397,6 +381,8 @@ def link_refused(server, rounds):
     # one fault for all: which one applies is a matter of the kernel's id in the URL, so they take turns
     for before in True, False:
         for name, fault in REFUSALS.items():
+            if before and rounds == 1 and name in ("401", "200", "close", "half a head", "no websocket"):
+                continue                                # each takes its second
             context = contexts[name]
             if not before and name == "404":
                 continue                                # it is gone
@@ -419,7 +405,7 @@ def link_refused(server, rounds):
                 ok(verdict(stream) in (wanted if isinstance(wanted, tuple) else (wanted,)),
                    "refused with %s: told so" % name, "%s %s" % (verdict(stream), value(stream)))
                 is_(server.ran("print never", mark), 0, "the code did not run")
-                at_most(took(stream), 5.5 if name == "hang" else 3.5, "in time")
+                at_most(took(stream), 5.5 if name == "hang" else 2.5, "in time")
             elif name in ("403", "401", "404"):
                 ok(verdict(stream) in ("ok",), "%s while it runs, twice: it goes on" % name, "%s %s" % (verdict(stream), value(stream)))
             else:
@@ -428,7 +414,6 @@ def link_refused(server, rounds):
             if name != "404":
                 server.usable(context, "and then the context is usable", 5)
     is_(server.request("GET", "/contexts").body.count(contexts["404"].encode()), 0, "the one that was a 404 is gone")
-    quiet(server)
 
 
-main(lambda workers: Faulty(workers, "kexec_max_message 8m;"), workers=(1,))
+main()

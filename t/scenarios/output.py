@@ -55,7 +55,7 @@ def read_slowly(stream, seconds, rate=1024):
     stream.sock.setblocking(True)
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=50)
 def displays(server, rounds):
     """6000 display(i), then a result."""
     context = server.create_context()
@@ -69,7 +69,7 @@ def displays(server, rounds):
             "the last is the main result")
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=50)
 def one_print(server, rounds):
     """40 MB in one print."""
     context = server.create_context()
@@ -80,7 +80,7 @@ def one_print(server, rounds):
         ok(text == "0123456789abcdef" * (40 * 65536) + "\n", "all of it is there", "%d bytes" % len(text))
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=50)
 def flushed_lines(server, rounds):
     """20 000 flushed lines."""
     context = server.create_context()
@@ -94,7 +94,7 @@ def flushed_lines(server, rounds):
                                                                     if l != str(n)), None)))
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=50)
 def slow(server, rounds):
     """A client that takes 1 KB/s of 20 MB: the slot is free at idle, memory is bounded, all arrives in order."""
     context = server.create_context()
@@ -120,7 +120,7 @@ def slow(server, rounds):
         wait_until(lambda: not temp_files(server), 5, "the temporary file's end")
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=50)
 def slow_and_left(server, rounds):
     """A slow client that leaves after its code's end: its file goes, nothing else happens."""
     context = server.create_context()
@@ -136,7 +136,7 @@ def slow_and_left(server, rounds):
         is_((told(c), result(c)), ("ok", "7"), "the leaving does not hit who runs now")
 
 
-@scenario(rounds=1, many=5)
+@scenario(rounds=1, many=10)
 def too_slow(server, rounds):
     """More output than kexec_max_temp_file_size, and nobody reads it: the rest is dropped, and that is told."""
     context = server.create_context()
@@ -153,7 +153,7 @@ def too_slow(server, rounds):
            "%d lines" % len(numbers))
 
 
-@scenario(rounds=1, many=5)
+@scenario(rounds=1, many=10)
 def others_are_quick(server, rounds):
     """While 30 MB pass, others are answered without delay."""
     big, small = server.create_context(), server.create_context()

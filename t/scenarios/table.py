@@ -174,7 +174,7 @@ def found_gone_idle(server, rounds):
         ok(context not in ids(server), "it is not listed")
 
 
-@scenario(rounds=1, many=3)
+@scenario(rounds=1, many=10)
 def jupyter_killed(server, rounds):
     """Jupyter is killed and started again: its kernels are gone with it."""
     for i in range(rounds):
