@@ -31,7 +31,7 @@ static ngx_int_t ngx_kexec_client_more(ngx_kexec_out_t *out);
 static ngx_int_t ngx_kexec_client_close_block(ngx_kexec_client_t *client);
 static ngx_int_t ngx_kexec_client_spill(ngx_kexec_client_t *client,
     ngx_chain_t *cl);
-static void ngx_kexec_client_user_timeout(ngx_kexec_client_t *client);
+static ngx_uint_t ngx_kexec_client_vanished(ngx_kexec_client_t *client);
 
 
 ngx_kexec_client_t *
@@ -69,8 +69,6 @@ ngx_kexec_client_create(ngx_http_request_t *r)
 
     cln->handler = ngx_kexec_client_cleanup;
     cln->data = client;
-
-    ngx_kexec_client_user_timeout(client);
 
     return client;
 }
@@ -223,7 +221,7 @@ ngx_kexec_client_cleanup(void *data)
 static void
 ngx_kexec_client_keepalive(ngx_event_t *ev)
 {
-    ngx_msec_t           silent;
+    ngx_msec_t           silent, period;
     ngx_connection_t    *c;
     ngx_kexec_client_t  *client;
 
@@ -232,14 +230,23 @@ ngx_kexec_client_keepalive(ngx_event_t *ev)
 
     c = client->request->connection;
 
-    silent = ngx_current_msec - client->last_event;
-
-    if (silent < client->conf->keepalive) {
-        ngx_add_timer(ev, client->conf->keepalive - silent);
+    if (ngx_kexec_client_vanished(client)) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
+                      "client does not acknowledge what it is sent");
+        c->error = 1;
+        ngx_post_event(c->write, &ngx_posted_events);
         return;
     }
 
-    ngx_add_timer(ev, client->conf->keepalive);
+    period = ngx_min(client->conf->keepalive, client->conf->client_timeout);
+    silent = ngx_current_msec - client->last_event;
+
+    if (silent < client->conf->keepalive) {
+        ngx_add_timer(ev, ngx_min(period, client->conf->keepalive - silent));
+        return;
+    }
+
+    ngx_add_timer(ev, period);
 
     /* while older output waits for the client, more would not help */
 
@@ -677,35 +684,33 @@ ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
 
 
 /*
- * A client that vanished without a FIN: what we send, keepalives at the
- * least, must be acknowledged in time.
+ * A client that vanished without a FIN: what was sent, keepalives at the least,
+ * is sent again and nothing comes back.  TCP_USER_TIMEOUT would also end one
+ * that is alive but does not read for a while, which is send_timeout's to
+ * judge.
  */
 
-static void
-ngx_kexec_client_user_timeout(ngx_kexec_client_t *client)
+static ngx_uint_t
+ngx_kexec_client_vanished(ngx_kexec_client_t *client)
 {
-#if (NGX_LINUX)
-    int                value;
-    ngx_connection_t  *c;
+#if (NGX_LINUX && NGX_HAVE_TCP_INFO)
+    socklen_t         len;
+    struct tcp_info   ti;
 
-    c = client->request->connection;
+    len = sizeof(struct tcp_info);
 
-    if (c->sockaddr->sa_family != AF_INET
-#if (NGX_HAVE_INET6)
-        && c->sockaddr->sa_family != AF_INET6
-#endif
-        )
-    {
-        return;
-    }
-
-    value = (int) client->conf->client_timeout;
-
-    if (setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, sizeof(int))
+    if (getsockopt(client->request->connection->fd, IPPROTO_TCP, TCP_INFO,
+                   &ti, &len)
         == -1)
     {
-        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, ngx_socket_errno,
-                       "setsockopt(TCP_USER_TIMEOUT) failed");
+        /* not a TCP socket */
+
+        return 0;
     }
+
+    return (ti.tcpi_retransmits || ti.tcpi_probes || ti.tcpi_backoff)
+           && ti.tcpi_last_ack_recv > client->conf->client_timeout;
+#else
+    return 0;
 #endif
 }

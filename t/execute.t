@@ -122,7 +122,8 @@ seen($queued, qr/(keepalive(?s:.*)){2}/);
 close $running;
 like(KexecTest::read_answer($queued)->{body},
      qr/\A(\{"type": "keepalive"\}\n){2,}\{"type": "number_of_executions", "execution_count": 2\}
-(\{"type": "keepalive"\}\n){2,}\{"type": "stdout", .*\n\{"type": "end_of_execution"\}\n\z/, "twice and more");
+(\{"type": "keepalive"\}\n){2,}\{"type": "stdout", .*
+(\{"type": "keepalive"\}\n)*\{"type": "end_of_execution"\}\n\z/, "twice and more");
 --- request
 GET /contexts
 --- response_body_like: "language":"python"

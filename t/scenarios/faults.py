@@ -85,21 +85,39 @@ def silence(server, rounds):
              False, 0.5, 4),
         Case("an error told by the reply alone", "drop_error\nerror ValueError no", "ValueError", "", False, 0, 2),
         Case("an error told by iopub alone", "drop_reply\nerror ValueError no", "ValueError", "", False, 0.5, 4),
-        Case("busy after the output", "drop_busy\nprint 1\nmessage status {\"execution_state\": \"busy\"}\nprint 2", "ok",
-             "1\n2\n", False, 0, 2),
-        Case("busy twice", "message status {\"execution_state\": \"busy\"}\nprint 1", "ok", "1\n", False, 0, 2),
-        Case("an unknown state", "message status {\"execution_state\": \"dreaming\"}\nprint 1", "ok", "1\n", False, 0, 2),
-        Case("a status without a state", "message status {}\nmessage status []\nprint 1", "ok", "1\n", False, 0, 2),
         Case("somebody else's messages", "foreign other\nprint 1\nforeign other\nsleep 0.2\nprint 2", "ok", "1\n2\n", False,
              0.2, 3),
-        Case("idle of a fence that nobody sent", "message status {\"execution_state\": \"busy\"}\nforeign x\nprint 1", "ok",
-             "1\n", False, 0, 2),
         Case("a reply long before idle", "reply_first 5\nlate_output 5\nprint 1", "ok", "1\nlate 0\nlate 1\nlate 2\n", False,
-             4.5, 9),
+             4.5, 12),
         Case("a reply long before a silent idle", "reply_first 3.5\nprint 1", "ok", "1\n", False, 3, 7),
         Case("input() is refused", "input who\nprint 1", "StdinNotImplementedError", "", False, 0, 2),
     ]
     table(server, contexts, cases, "silence and odd messages", 40)
+
+
+@scenario(many=5)
+def odd_states(server, rounds):
+    """busy twice, late, of others; states that there are not; status messages that are none."""
+    jupyter = server.jupyter
+    own = {"busy late": ["busy"], "busy often": ["busy"] * 3, "an unknown one": ["dreaming"], "starting": ["starting"]}
+    for i in range(rounds):
+        for name, states in own.items():
+            context = server.create_context()
+            kernel = server.kernel(context)
+            mark = jupyter.mark()
+            stream = server.execute(("drop_busy\n" if name == "busy late" else "") + "print 1\nsleep 0.3\nprint 2", context)
+            stream.wait_for("stdout")
+            header = jupyter.wait(since=mark, ev="execute", silent=False)["header"]
+            for state in states:
+                jupyter.kernel(kernel, "message", type="status", content={"execution_state": state}, parent=header)
+            # nobody's, and somebody else's
+            for parent in {}, {"msg_id": "somebody else's"}, {"msg_id": 5}:
+                for state in "busy", "idle", "dreaming", "":
+                    jupyter.kernel(kernel, "message", type="status", content={"execution_state": state}, parent=parent)
+            gather([stream], 10)
+            is_((verdict(stream), stream.text(), dropped(stream)), ("ok", "1\n2\n", False), name + ": it ends well")
+            at_most(took(stream), 2, "in time")
+            server.usable(context)
 
 
 @scenario(many=10)

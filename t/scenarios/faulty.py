@@ -95,10 +95,10 @@ def jupyter_down(server, rounds):
         is_(b.next(3), None, "queued: waits")
         jupyter.up()
         up = time.monotonic()
-        is_((told(b), result(b)), ("ok", "7"), "and runs once Jupyter is back, the variables intact")
+        is_((told(b), b.text()), ("ok", "7\n"), "and runs once Jupyter is back, the variables intact")
         within(b.finished_at - up, 3, "soon")
         if c.status == 200:
-            is_((told(c), result(c)), ("ok", "7"), "arriving: runs")
+            is_((told(c), c.text()), ("ok", "7\n"), "arriving: runs")
         is_([r["code"] for r in jupyter.log(mark, ev="interrupt", landed="hit") if r.get("landed_code") != "sleep 300"]
             , [], "only the code of the first was interrupted")
 
@@ -121,8 +121,8 @@ def jupyter_down_too_long(server, rounds):
         c.wait_head()
         jupyter.up()
         if c.status == 200:
-            is_((told(c), result(c)), ("ok", "7"), "arriving: runs once Jupyter is back")
-        is_(server.value("get x", context), "7", "all is well then")
+            is_((told(c), c.text()), ("ok", "7\n"), "arriving: runs once Jupyter is back")
+        is_(server.run("get x", context_id=context).text(), "7\n", "all is well then")
 
 
 main(lambda workers: Server(workers, CONF, jupyter=ScriptedJupyter()))
