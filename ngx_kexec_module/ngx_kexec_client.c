@@ -18,6 +18,7 @@
 #define NGX_KEXEC_FILE_PART  (1024 * 1024)
 
 
+static void ngx_kexec_client_make_room(ngx_kexec_client_t *client);
 static void ngx_kexec_client_cleanup(void *data);
 static void ngx_kexec_client_write_handler(ngx_http_request_t *r);
 static ngx_kexec_client_t *ngx_kexec_client_find(ngx_http_request_t *r);
@@ -31,6 +32,7 @@ static ngx_int_t ngx_kexec_client_more(ngx_kexec_out_t *out);
 static ngx_int_t ngx_kexec_client_close_block(ngx_kexec_client_t *client);
 static ngx_int_t ngx_kexec_client_spill(ngx_kexec_client_t *client,
     ngx_chain_t *cl);
+static void ngx_kexec_client_cut(ngx_kexec_client_t *client);
 static ngx_uint_t ngx_kexec_client_vanished(ngx_kexec_client_t *client);
 
 
@@ -169,7 +171,46 @@ ngx_kexec_client_wake(ngx_kexec_client_t *client)
 ngx_uint_t
 ngx_kexec_client_full(ngx_kexec_client_t *client)
 {
-    return client->file_size >= (off_t) client->conf->max_temp_file_size;
+    if (client->failed) {
+        return 1;
+    }
+
+    if (client->file_size < (off_t) client->conf->max_temp_file_size) {
+        return 0;
+    }
+
+    if (client->file_size) {
+        return 1;
+    }
+
+    /* no file at all: full is what does not fit into memory */
+
+    ngx_kexec_client_make_room(client);
+
+    return client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size;
+}
+
+
+/*
+ * One message can be larger than the buffer: a client that keeps up should get
+ * it without a detour over the disk.
+ */
+
+static void
+ngx_kexec_client_make_room(ngx_kexec_client_t *client)
+{
+    ngx_connection_t  *c;
+
+    c = client->request->connection;
+
+    if (client->file_size == 0
+        && client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size
+        && client->started && !client->sending && !c->error
+        && c->write->ready
+        && ngx_kexec_client_send(client) != NGX_OK)
+    {
+        c->error = 1;
+    }
 }
 
 
@@ -467,6 +508,8 @@ ngx_kexec_client_empty_file(ngx_kexec_client_t *client)
     client->temp_file->offset = 0;
     client->file_sent = 0;
     client->file_size = 0;
+    client->lines = 0;
+    client->failed = 0;
 }
 
 
@@ -502,6 +545,13 @@ ngx_kexec_client_file_part(ngx_kexec_client_t *client)
     b->file_pos = client->file_sent;
     b->file_last = ngx_min(client->file_size,
                            client->file_sent + NGX_KEXEC_FILE_PART);
+
+    if (client->lines > client->file_sent) {
+
+        /* half a line could not be taken back any more */
+
+        b->file_last = ngx_min(b->file_last, client->lines);
+    }
 
     client->file_sent = b->file_last;
 
@@ -566,9 +616,8 @@ ngx_kexec_client_more(ngx_kexec_out_t *out)
 static ngx_int_t
 ngx_kexec_client_close_block(ngx_kexec_client_t *client)
 {
-    ngx_buf_t         *b;
-    ngx_chain_t       *cl;
-    ngx_connection_t  *c;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
 
     cl = client->block;
 
@@ -591,22 +640,7 @@ ngx_kexec_client_close_block(ngx_kexec_client_t *client)
 
     client->last_event = ngx_current_msec;
 
-    c = client->request->connection;
-
-    if (client->file_size == 0
-        && client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size
-        && client->started && !client->sending && !c->error
-        && c->write->ready)
-    {
-        /*
-         * One message can be larger than the buffer: a client that keeps up
-         * should get it without a detour over the disk.
-         */
-
-        if (ngx_kexec_client_send(client) != NGX_OK) {
-            c->error = 1;
-        }
-    }
+    ngx_kexec_client_make_room(client);
 
     if (client->file_size
         || client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size)
@@ -619,6 +653,7 @@ ngx_kexec_client_close_block(ngx_kexec_client_t *client)
     client->last_pending = &cl->next;
 
     client->kept += b->end - b->start;
+    client->last_byte = b->last[-1];
 
     return NGX_OK;
 }
@@ -627,10 +662,13 @@ ngx_kexec_client_close_block(ngx_kexec_client_t *client)
 static ngx_int_t
 ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
 {
+    u_char              *p;
     ssize_t              n;
+    ngx_buf_t           *b;
     ngx_temp_file_t     *tf;
     ngx_http_request_t  *r;
 
+    b = cl->buf;
     r = client->request;
     tf = client->temp_file;
 
@@ -652,34 +690,100 @@ ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
         client->temp_file = tf;
     }
 
-    if (r->connection->error) {
+    n = 0;
 
-        /* nobody will read it */
+    if (!r->connection->error) {
 
-        n = cl->buf->last - cl->buf->pos;
-
-    } else {
         n = ngx_write_chain_to_temp_file(tf, cl);
 
         if (n == NGX_ERROR) {
+            ngx_kexec_client_cut(client);
 
-            /* the disk is full: the stream cannot be whole any more */
+        } else {
+            for (p = b->last; p > b->pos; p--) {
 
-            r->connection->error = 1;
-            return NGX_ERROR;
+                if (p[-1] == LF) {
+                    client->lines = tf->offset + (p - b->pos);
+                    break;
+                }
+            }
+
+            tf->offset += n;
+            client->file_size = tf->offset;
         }
-
-        tf->offset += n;
-        client->file_size = tf->offset;
     }
 
-    cl->buf->pos = cl->buf->start;
-    cl->buf->last = cl->buf->start;
+    b->pos = b->start;
+    b->last = b->start;
 
     cl->next = client->free;
     client->free = cl;
 
-    return NGX_OK;
+    return n == NGX_ERROR ? NGX_ERROR : NGX_OK;
+}
+
+
+/*
+ * The disk is full.  The event that was begun is taken back, if none of it has
+ * left yet; events are dropped from now on.
+ */
+
+static void
+ngx_kexec_client_cut(ngx_kexec_client_t *client)
+{
+    u_char       *p, *end;
+    ngx_chain_t  *cl, *whole;
+
+    client->failed = 1;
+
+    if (client->lines < client->file_sent) {
+        goto failed;
+    }
+
+    if (client->file_size) {
+        client->file_size = client->lines;
+        client->temp_file->offset = client->lines;
+
+        if (client->lines) {
+            return;
+        }
+    }
+
+    /* it began in memory */
+
+    end = NULL;
+    whole = NULL;
+
+    for (cl = client->pending; cl; cl = cl->next) {
+
+        for (p = cl->buf->last; p > cl->buf->pos; p--) {
+
+            if (p[-1] == LF) {
+                whole = cl;
+                end = p;
+                break;
+            }
+        }
+    }
+
+    if (whole) {
+        whole->buf->last = end;
+        whole->next = NULL;
+        client->last_pending = &whole->next;
+        return;
+    }
+
+    if (client->pending == NULL && client->last_byte == LF) {
+        return;
+    }
+
+failed:
+
+    ngx_log_error(NGX_LOG_ERR, client->request->connection->log, 0,
+                  "output of an execution is cut, there is no room for its "
+                  "temporary file");
+
+    client->request->connection->error = 1;
 }
 
 

@@ -54,6 +54,8 @@ struct ngx_kexec_client_s {
     ngx_buf_t                  *file_buf;       /* part given to nginx */
     off_t                       file_sent;
     off_t                       file_size;
+    off_t                       lines;          /* end of the last whole one */
+    u_char                      last_byte;      /* of what went to memory */
 
     off_t                       sent;           /* when the timer was set */
 
@@ -63,6 +65,7 @@ struct ngx_kexec_client_s {
     unsigned                    started:1;
     unsigned                    ended:1;
     unsigned                    sending:1;
+    unsigned                    failed:1;       /* the disk is full */
 };
 
 

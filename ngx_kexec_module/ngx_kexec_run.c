@@ -167,7 +167,7 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         return;
     }
 
-    if (ngx_kexec_client_full(client)) {
+    if (!error && ngx_kexec_client_full(client)) {
         ex->dropped = 1;
         return;
     }
@@ -178,7 +178,10 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         return;
     }
 
-    if (rc == NGX_OK && error) {
+    if (rc == NGX_ERROR) {
+        ex->dropped = 1;
+
+    } else if (error) {
         ex->errored = 1;
     }
 

@@ -279,15 +279,20 @@ class Gate:
         return time.monotonic()
 
 
-# Code that KeyboardInterrupt does not end
+# Code that KeyboardInterrupt does not end; two of them within microseconds would
 SWALLOW = """
 import time
 def swallow(seconds):
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while True:
         try:
-            while time.monotonic() < end:
-                time.sleep(0.5)
+            while True:
+                try:
+                    while time.monotonic() < end:
+                        time.sleep(0.5)
+                    return
+                except BaseException:
+                    pass
         except BaseException:
             pass
 swallow(300)
