@@ -187,6 +187,7 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
 
     ex = http->data;
     ex->http = NULL;
+    ex->unheard = (http->status == 0);
 
     if (http->status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_gone(ex);
@@ -305,9 +306,9 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
     case NGX_KEXEC_EX_BUSY:
     case NGX_KEXEC_EX_BARRIER:
 
-        if (!ex->kernel->open) {
+        if (!ex->kernel->open && ex->unheard) {
 
-            /* without a link nobody knows whether the code has ended */
+            /* Jupyter is not there: nothing can be restarted */
 
             ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
                            ex->conf->interrupt_timeout);
@@ -389,6 +390,7 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
         /* the process that it interrupts will be gone */
 
         ngx_kexec_http_cancel(ex->http);
+        ex->asking = 0;
     }
 
     id.len = ex->ctx.kernel.len;

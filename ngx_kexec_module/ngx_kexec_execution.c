@@ -695,6 +695,7 @@ ngx_kexec_forget(ngx_kexec_execution_t *ex)
     if (ex->http) {
         ngx_kexec_http_cancel(ex->http);
         ex->http = NULL;
+        ex->asking = 0;
     }
 
     if (ex->kernel) {

@@ -158,6 +158,7 @@ struct ngx_kexec_execution_s {
     unsigned                    dead:1;         /* Jupyter gave it up */
     unsigned                    recover:1;      /* an orphan may run */
     unsigned                    asked_twice:1;  /* for a new session */
+    unsigned                    unheard:1;      /* Jupyter took no interrupt */
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */

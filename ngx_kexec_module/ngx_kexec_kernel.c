@@ -371,6 +371,16 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
         return;
     }
 
+    if (msg->type == NGX_KEXEC_MSG_SHUTDOWN_REPLY) {
+
+        /* all that is seen of a restart that somebody asks Jupyter for */
+
+        ngx_kexec_zone_kernel_lost(kernel->zone, &kernel->context,
+                                   &kernel->id, 0);
+        kernel->fresh = 1;
+        return;
+    }
+
     if (msg->type != NGX_KEXEC_MSG_STATUS) {
         return;
     }

@@ -65,6 +65,7 @@ static ngx_kexec_message_word_t  ngx_kexec_message_types[] = {
     { "execute_reply", NGX_KEXEC_MSG_EXECUTE_REPLY },
     { "kernel_info_reply", NGX_KEXEC_MSG_KERNEL_INFO_REPLY },
     { "input_request", NGX_KEXEC_MSG_INPUT_REQUEST },
+    { "shutdown_reply", NGX_KEXEC_MSG_SHUTDOWN_REPLY },
     { NULL, NGX_KEXEC_MSG_OTHER }
 };
 

@@ -24,6 +24,7 @@ static void ngx_kexec_closed(void *data, ngx_uint_t status,
 static void ngx_kexec_message(void *data, ngx_kexec_message_t *msg);
 static void ngx_kexec_process(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
+static void ngx_kexec_replaced(ngx_kexec_execution_t *ex);
 static void ngx_kexec_skipped(void *data);
 static ngx_uint_t ngx_kexec_ask_is(ngx_kexec_ask_t *ask,
     ngx_kexec_message_t *msg);
@@ -324,6 +325,11 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 
     } else {
 
+        if (msg->type == NGX_KEXEC_MSG_SHUTDOWN_REPLY) {
+            ngx_kexec_replaced(ex);
+            return;
+        }
+
         if (msg->type == NGX_KEXEC_MSG_STATUS) {
 
             /* Jupyter's own words about the kernel have no parent */
@@ -431,6 +437,30 @@ ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     }
 
     ex->ctx.process = process;
+
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+}
+
+
+/*
+ * Somebody has Jupyter restart the kernel, which ends what runs there as it
+ * likes.  What comes next is prepared like after any other restart.
+ */
+
+static void
+ngx_kexec_replaced(ngx_kexec_execution_t *ex)
+{
+    if (!ex->ctx.ready) {
+        return;
+    }
+
+    ex->ctx.ready = 0;
+    ex->ctx.prepared = 0;
+    ex->ctx.owes_restore = 0;
+    ex->ctx.process = 0;
+    ex->ctx.epoch++;
+    ex->env_set = 0;
+    ex->kernel->fresh = 1;
 
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 }

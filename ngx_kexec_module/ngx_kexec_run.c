@@ -57,6 +57,11 @@ ngx_kexec_send_code(ngx_kexec_execution_t *ex)
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RUNNING);
 
+    /* a fence that is on its way is ahead of the code, and tells nothing */
+
+    ex->fence.sent = 0;
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+
     (void) ngx_kexec_ask(ex, &ex->ask, &ex->code, 0);
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_START, NGX_KEXEC_START);
@@ -216,16 +221,6 @@ ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_end(ngx_kexec_execution_t *ex)
 {
-    if (ex->asking && ex->cut && ex->client) {
-
-        /* is the output whole? */
-
-        ex->ending = 1;
-        return;
-    }
-
-    ex->ending = 0;
-    ex->ask.sent = 0;
     ex->fence.sent = 0;
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
@@ -235,6 +230,17 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_REPLY);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_SILENT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_TIMEOUT);
+
+    if (ex->asking && ex->cut && ex->client) {
+
+        /* is the output whole?  The answer comes back here */
+
+        ex->ending = 1;
+        return;
+    }
+
+    ex->ending = 0;
+    ex->ask.sent = 0;
 
     ngx_kexec_tell_end(ex);
 
@@ -262,6 +268,17 @@ ngx_kexec_run_lost(ngx_kexec_execution_t *ex)
     }
 
     if (ex->aborted++ < NGX_KEXEC_ABORTED) {
+
+        if (!ex->ctx.ready && ex->kernel->open) {
+
+            /* it was restarted meanwhile, and has to be prepared first */
+
+            ex->step = 0;
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
+            ngx_kexec_probe(ex);
+            return;
+        }
+
         ngx_kexec_send_code(ex);
         return;
     }
@@ -283,7 +300,16 @@ ngx_kexec_run_lost(ngx_kexec_execution_t *ex)
 void
 ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
 {
-    if (!ex->fence.idle && !(ex->fence.reply && ex->fence.late)) {
+    if (ex->ending || (!ex->fence.idle && !ex->fence.reply)) {
+        return;
+    }
+
+    if (!ex->fence.late
+        && (!ex->fence.idle
+            || (ex->state == NGX_KEXEC_EX_SENT && !ex->fence.reply)))
+    {
+        /* it is half back: the code's own reply comes ahead of the fence's */
+
         return;
     }
 

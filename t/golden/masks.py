@@ -5,7 +5,6 @@ import re
 
 STREAMS = ("stdout", "stderr")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
-TIMESTAMP_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 # Addresses, names of cells' temporary files, recursion depths, descriptors, line numbers of Debian's packages.
@@ -100,11 +99,8 @@ def put_reply_error_last(events):
 def mask_event(event, places):
     timestamp = event.get("timestamp")
     event = mask_value(event, places)
-    if isinstance(timestamp, str):
-        if TIMESTAMP.fullmatch(timestamp):
-            event["timestamp"] = "TIMESTAMP"
-        elif TIMESTAMP_MS.fullmatch(timestamp):
-            event["timestamp"] = "TIMESTAMP_MS"
+    if isinstance(timestamp, str) and TIMESTAMP.fullmatch(timestamp):
+        event["timestamp"] = "TIMESTAMP"
     return event
 
 

@@ -33,10 +33,10 @@ use Cwd ();
 use Exporter 'import';
 use File::Basename ();
 use File::Path ();
-use File::Spec;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP ();
+use POSIX ();
 use Test::More ();
 use Time::HiRes ();
 
@@ -48,6 +48,7 @@ our ($Top, $Name, $Owner, $Jupyter, $Port, $JupyterPort, $ControlPort);
 our @Open;                              # what "before" and "after" opened
 
 my $json = JSON::PP->new->canonical->allow_nonref;
+
 
 # Outside of the range that the kernel gives to clients: nginx leaves its port
 # for a moment between two blocks, and nobody must come by.
@@ -105,17 +106,16 @@ my $location = <<'_EOC_';
 _EOC_
 
 
-# with_jupyter => 0: nothing of this file needs it
-
 sub setup {
-    my (%arg) = @_;
-
     Test::Nginx::Socket::no_root_location();
     Test::Nginx::Socket::no_long_string();
     Test::Nginx::Socket::master_on();
     Test::Nginx::Socket::timeout(10);
 
-    start_jupyter() if $arg{with_jupyter} // 1;
+    Test::More::BAIL_OUT("no $ENV{TEST_NGINX_MODULE}, make builds it")
+        if !-e $ENV{TEST_NGINX_MODULE};
+
+    start_jupyter();
 
     Test::Nginx::Socket::add_block_preprocessor(\&prepare);
     Test::Nginx::Socket::add_response_body_check(\&after);
@@ -154,8 +154,6 @@ sub prepare {
     }
 
     $block->set_value("no_shutdown_error_log", "[alert]\n[crit]\n[emerg]");
-
-    return if !$Jupyter;
 
     # the nginx before is gone by then, and the next one not there yet
 

@@ -10,9 +10,9 @@
 
     main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s;"))
 
-A script's options: --workers 1,4 (0: one, with master_process off)  --rounds N (default: a few, each scenario's
-own)  --many (each scenario's own large number)  --only NAME  --list.  Around each scenario stand the lines "# scenario NAME workers=N" and
-"# passed NAME workers=N 1.2 s" or "# FAILED ...", which t/rounds reads.
+Without options it is a quick run: a few rounds of each scenario.  --many: each scenario's own large number of rounds;
+--rounds N; --workers 1,4 (0: one, with master_process off); --only NAME; --list.  Around each scenario stand the lines
+"# scenario NAME workers=N" and "# passed NAME workers=N 1.2 s" or "# FAILED ...", which t/rounds reads.
 """
 
 import argparse
@@ -25,19 +25,19 @@ from kexec_test import *
 _scenarios = []
 
 
-def scenario(rounds=1, many=None, workers=None):
-    """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that it is run with."""
+def scenario(rounds=1, many=None, workers=None, quick=None):
+    """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that it is run with;
+    quick: those of a quick run."""
     def add(function):
-        _scenarios.append((function, rounds, many or rounds, workers))
+        _scenarios.append((function, rounds, many or rounds, workers, quick or workers))
         return function
     return add
 
 
-def main(make_server, workers=(1, 4)):
+def main(make_server, workers=(1, 4), quick=None):
     """Runs the script's scenarios with each number of workers, then ends the script."""
     parser = argparse.ArgumentParser()
-    numbers = sorted(set(workers).union(*(s[3] or () for s in _scenarios)))
-    parser.add_argument("--workers", default=",".join(map(str, numbers)))
+    parser.add_argument("--workers")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--many", action="store_true")
     parser.add_argument("--only", action="append")
@@ -47,13 +47,18 @@ def main(make_server, workers=(1, 4)):
         for function, *_ in _scenarios:
             print(function.__name__)
         sys.exit(0)
-    for n in map(int, args.workers.split(",")):
+    is_quick = not args.many and not args.rounds and not args.workers
+    if args.workers:
+        numbers = list(map(int, args.workers.split(",")))
+    else:
+        numbers = sorted(set(quick if quick and is_quick else workers).union(*(s[3] or () for s in _scenarios)))
+    for n in numbers:
         chosen = [s for s in _scenarios if (not args.only or s[0].__name__ in args.only)
-                  and n in (s[3] or (n if n else -1,))]
+                  and n in ((s[4] if is_quick else s[3]) or (n if n else -1,))]
         if not chosen:
             continue
         with make_server(n) as server:
-            for function, rounds, many, _ in chosen:
+            for function, rounds, many, *_ in chosen:
                 _run(server, function, args.rounds or (many if args.many else rounds), n)
     done_testing()
 

@@ -135,4 +135,4 @@ def in_order(server, rounds):
             is_(server.request("DELETE", "/contexts/" + context).status, 200, "deleted")
 
 
-main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"))
+main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"), quick=(4,))

@@ -54,7 +54,7 @@ def killed(server, rounds):
         prepared(server, context, "cwd and environment are set again")
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, quick=(1,))
 def killed_while_idle(server, rounds):
     """An idle kernel is killed: a request sent at once, while it is down, runs exactly once."""
     context = server.create_context()
@@ -71,7 +71,7 @@ def killed_while_idle(server, rounds):
         is_(marks(), "+", "and not later")
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, quick=(4,))
 def client_left_and_killed(server, rounds):
     """The kernel dies while its interrupted code ends, with nobody watching: the next one runs."""
     context = server.create_context()

@@ -156,4 +156,4 @@ def new_kernel(server, rounds):
         is_(server.value(look, context), "(None, None)", "and they are gone again")
 
 
-main(lambda workers: Server(workers, CONF))
+main(lambda workers: Server(workers, CONF), quick=(4,))

@@ -103,7 +103,7 @@ def jupyter_down(server, rounds):
             , [], "only the code of the first was interrupted")
 
 
-@scenario(rounds=1, many=5)
+@scenario(rounds=1, many=5, quick=(1,))
 def jupyter_down_too_long(server, rounds):
     """The same for longer than kexec_queue's timeout."""
     jupyter = server.jupyter

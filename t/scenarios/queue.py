@@ -54,7 +54,7 @@ def eighteen_at_once(server, rounds):
         os.unlink(path)
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=10, quick=(1,))
 def keepalives(server, rounds):
     """A silent execution and a queued one are told each second that all is well."""
     context = server.create_context()
@@ -78,7 +78,7 @@ def keepalives(server, rounds):
         is_([e for _, e in noisy.events if e["type"] == "keepalive"], [], "none while there is output")
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=10, quick=(4,))
 def queue_timeout(server, rounds):
     """Nobody waits for ever: QueueTimeout, saying for how long the slot was held, and by what."""
     context = server.create_context()

@@ -19,7 +19,7 @@ def ids(server):
     return [c["id"] for c in server.request("GET", "/contexts").json()]
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, quick=(1,))
 def kernel_restarted_by_itself(server, rounds):
     context = server.create_context()
     for i in range(rounds):
@@ -34,7 +34,7 @@ def kernel_restarted_by_itself(server, rounds):
         ran(c, "2", "arriving: runs")
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, quick=(1,))
 def escalation(server, rounds):
     context = server.create_context()
     for i in range(rounds):
@@ -65,7 +65,7 @@ def post_restart(server, rounds):
         ran(server.run("1", context_id=context), "1", "afterwards: runs")
 
 
-@scenario(rounds=1, many=50)
+@scenario(rounds=1, many=50, quick=(4,))
 def post_restart_idle(server, rounds):
     context = server.create_context()
     for i in range(rounds):
@@ -90,7 +90,7 @@ def post_interrupt(server, rounds):
         ran(c, str(i), "arriving: runs")
 
 
-@scenario(rounds=3, many=50)
+@scenario(rounds=3, many=50, quick=(4,))
 def post_interrupt_idle(server, rounds):
     """Nothing of ours runs: 200, and nothing is sent."""
     context = server.create_context()
@@ -120,7 +120,7 @@ def post_interrupt_swallowed(server, rounds):
         ran(c, "1", "arriving: runs")
 
 
-@scenario(rounds=2, many=50)
+@scenario(rounds=2, many=50, quick=(4,))
 def delete(server, rounds):
     for i in range(rounds):
         context = server.create_context()
@@ -139,7 +139,7 @@ def delete(server, rounds):
             "neither session nor kernel are left")
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=10, quick=(1,))
 def found_gone(server, rounds):
     """The kernel is deleted through Jupyter, by session or by kernel, while code runs that swallows interrupts."""
     for i in range(rounds):
@@ -158,7 +158,7 @@ def found_gone(server, rounds):
         ok(context not in ids(server), "it is not listed")
 
 
-@scenario(rounds=2, many=10)
+@scenario(rounds=2, many=10, quick=(4,))
 def found_gone_idle(server, rounds):
     """The same while nothing runs: the next one is told, or sees that it is gone."""
     for i in range(rounds):
@@ -174,7 +174,7 @@ def found_gone_idle(server, rounds):
         ok(context not in ids(server), "it is not listed")
 
 
-@scenario(rounds=1, many=10)
+@scenario(rounds=1, many=10, quick=(1,))
 def jupyter_killed(server, rounds):
     """Jupyter is killed and started again: its kernels are gone with it."""
     for i in range(rounds):

@@ -65,4 +65,4 @@ def refused(server, rounds):
     is_(server.value("1", timeout=60), "1", "enough")
 
 
-main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"))
+main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"), quick=(4,))
