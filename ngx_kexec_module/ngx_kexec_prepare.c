@@ -102,6 +102,11 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
     if (ex->state <= NGX_KEXEC_EX_SETUP) {
         ex->state = NGX_KEXEC_EX_LINKING;
         ex->log.action = "opening the link to the kernel";
+
+        /* a silent request is repeated when the kernel is ready */
+
+        ex->silent.sent = 0;
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_SETUP);
     }
 
     if (!(ex->waits & (1 << NGX_KEXEC_WAIT_LINK))

@@ -210,6 +210,11 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
 {
     ngx_kexec_reply_e  status;
 
+    if (ex->state != NGX_KEXEC_EX_SETUP && ex->state != NGX_KEXEC_EX_RESTORING)
+    {
+        return;
+    }
+
     status = ex->silent.status;
 
     ex->silent.sent = 0;
@@ -240,10 +245,6 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
         ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 
         ngx_kexec_done(ex);
-        return;
-    }
-
-    if (ex->state != NGX_KEXEC_EX_SETUP) {
         return;
     }
 
