@@ -243,12 +243,13 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
                  (ex->interrupted + ngx_kexec_interrupt_times[ex->interrupts]
                   - ngx_current_msec);
         ms = ngx_max(ms, 10);
+    }
 
-    } else if (ex->cancel == NGX_KEXEC_CANCEL_INTERRUPT
-               && ngx_current_msec - ex->interrupted
-                  > ex->conf->interrupt_timeout)
+    if (ex->cancel == NGX_KEXEC_CANCEL_INTERRUPT
+        && ngx_current_msec + ms - ex->interrupted
+           > ex->conf->interrupt_timeout)
     {
-        /* who asked was told by now that it does not help */
+        /* who asked is told by then that it does not help */
 
         return;
     }

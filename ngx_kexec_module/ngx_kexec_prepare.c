@@ -254,7 +254,6 @@ ngx_kexec_fence_again(ngx_kexec_execution_t *ex)
     if (ex->kernel && ex->kernel->open
         && !(ex->fence.late && ex->state >= NGX_KEXEC_EX_SENT))
     {
-
         id.len = ex->fence.len;
         id.data = ex->fence.id;
 

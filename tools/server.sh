@@ -264,8 +264,15 @@ start_jupyter() {
         --ServerApp.root_dir="$run/root" \
         < /dev/null >> "$run/jupyter.log" 2>&1 9>&- &
 
-    echo $! > "$run/jupyter.pid"
+    local pid=$!
+    echo "$pid" > "$run/jupyter.pid"
     cd "$top"
+
+    # Until it runs Python it still looks like this script.
+
+    until pid_in "$run/jupyter.pid" > /dev/null || ! alive "$pid"; do
+        sleep 0.01
+    done
 }
 
 start_nginx() (
