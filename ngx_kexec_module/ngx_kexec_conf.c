@@ -44,16 +44,6 @@ static ngx_conf_post_t  ngx_http_kexec_nonzero = {
 };
 
 
-/*
- * Nobody but the module reads its temporary files, so they can stand where
- * the build of nginx already has a directory for proxy's.
- */
-
-static ngx_path_init_t  ngx_http_kexec_temp_path = {
-    ngx_string(NGX_HTTP_PROXY_TEMP_PATH), { 1, 2, 0 }
-};
-
-
 ngx_command_t  ngx_http_kexec_commands[] = {
 
     { ngx_string("kexec_zone"),
@@ -346,14 +336,15 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_size_value(conf->max_temp_file_size,
                               prev->max_temp_file_size, 1024 * 1024 * 1024);
 
-    if (ngx_conf_merge_path_value(cf, &conf->temp_path, prev->temp_path,
-                                  &ngx_http_kexec_temp_path)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (conf->temp_path == NULL) {
+
+        /* a place where nginx writes temporary files in any case */
+
+        conf->temp_path = prev->temp_path ? prev->temp_path
+                                          : clcf->client_body_temp_path;
+    }
 
     if (clcf->noname && conf->upstream.upstream == NULL) {
         conf->upstream.upstream = prev->upstream.upstream;

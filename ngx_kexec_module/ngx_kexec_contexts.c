@@ -22,6 +22,8 @@ static ngx_int_t ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body);
 static void ngx_kexec_body_cleanup(void *data);
 static ngx_int_t ngx_kexec_balance(ngx_http_request_t *r,
     ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
+static void ngx_kexec_pin(ngx_kexec_context_t *ctx,
+    struct sockaddr *sockaddr, socklen_t socklen, ngx_str_t *name);
 static void ngx_kexec_create_body(ngx_http_request_t *r);
 static void ngx_kexec_create_cleanup(void *data);
 static void ngx_kexec_create_done(void *data, ngx_uint_t status,
@@ -182,12 +184,11 @@ ngx_kexec_body_free(ngx_http_request_t *r, json_t *object)
 ngx_int_t
 ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     ngx_kexec_zone_t *zone, ngx_str_t *language, ngx_str_t *cwd,
-    ngx_uint_t is_default, ngx_uint_t n, ngx_kexec_context_t *ctx,
+    ngx_uint_t is_default, ngx_kexec_context_t *ctx,
     ngx_kexec_created_pt created, void *data, ngx_kexec_execution_t **ex,
     ngx_uint_t *status, const char **sentence)
 {
-    ngx_int_t           rc;
-    ngx_kexec_server_t  server;
+    ngx_int_t  rc;
 
     *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
     *sentence = "out of memory";
@@ -205,22 +206,7 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     ctx->is_default = is_default ? 1 : 0;
     ctx->kind = ngx_kexec_language_find(language);
 
-    if (r) {
-        rc = ngx_kexec_balance(r, conf, ctx);
-
-    } else {
-        ngx_memzero(&server, sizeof(ngx_kexec_server_t));
-
-        rc = ngx_kexec_peer(conf, n, &server);
-
-        if (rc == NGX_OK) {
-            ctx->socklen = server.socklen;
-            ngx_memcpy(ctx->sockaddr, server.sockaddr, server.socklen);
-
-            ctx->server_len = ngx_min(server.name.len, NGX_SOCKADDR_STRLEN);
-            ngx_memcpy(ctx->server, server.name.data, ctx->server_len);
-        }
-    }
+    rc = r ? ngx_kexec_balance(r, conf, ctx) : ngx_kexec_peer(conf, 0, ctx);
 
     if (rc != NGX_OK) {
         *status = NGX_HTTP_SERVICE_UNAVAILABLE;
@@ -269,7 +255,6 @@ ngx_kexec_balance(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     ngx_kexec_context_t *ctx)
 {
     ngx_int_t                      rc;
-    ngx_str_t                     *name;
     ngx_http_upstream_t           *u, *saved;
     ngx_peer_connection_t         *pc;
     ngx_http_upstream_srv_conf_t  *uscf;
@@ -297,24 +282,26 @@ ngx_kexec_balance(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
 
     rc = pc->get(pc, pc->data);
 
-    if (rc == NGX_DONE && pc->connection) {
-
-        /* a cached connection: only the address is wanted */
-
-        ngx_close_connection(pc->connection);
-        pc->connection = NULL;
-    }
-
     if (rc == NGX_OK || rc == NGX_DONE) {
 
-        ctx->socklen = pc->socklen;
-        ngx_memcpy(ctx->sockaddr, pc->sockaddr, pc->socklen);
+        ngx_kexec_pin(ctx, pc->sockaddr, pc->socklen, pc->name);
 
-        name = pc->name;
-        ctx->server_len = ngx_min(name->len, NGX_SOCKADDR_STRLEN);
-        ngx_memcpy(ctx->server, name->data, ctx->server_len);
+        /* a cached connection is given back: only the address is wanted */
+
+        u->keepalive = 1;
+        u->request_body_sent = 1;
 
         pc->free(pc, pc->data, 0);
+
+        if (pc->connection) {
+
+            if (pc->connection->pool) {
+                ngx_destroy_pool(pc->connection->pool);
+            }
+
+            ngx_close_connection(pc->connection);
+            pc->connection = NULL;
+        }
 
         rc = NGX_OK;
 
@@ -328,51 +315,55 @@ ngx_kexec_balance(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
 }
 
 
+/*
+ * Every balancer of nginx keeps its servers in this list, the backup ones in
+ * a second.
+ */
+
 ngx_int_t
 ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
-    ngx_kexec_server_t *server)
+    ngx_kexec_context_t *ctx)
 {
-    ngx_uint_t                     live;
+    ngx_int_t                      rc;
     ngx_http_upstream_rr_peer_t   *peer;
     ngx_http_upstream_rr_peers_t  *peers;
 
-    /* every balancer of nginx keeps its servers in this list */
+    rc = NGX_DECLINED;
 
-    peers = conf->upstream.upstream->peer.data;
+    for (peers = conf->upstream.upstream->peer.data;
+         peers && rc != NGX_OK;
+         peers = peers->next)
+    {
+        ngx_http_upstream_rr_peers_rlock(peers);
 
-    if (peers == NULL) {
-        return NGX_ERROR;
-    }
+        for (peer = peers->peer; peer; peer = peer->next) {
 
-    live = 0;
+            if (peer->down || n-- > 0) {
+                continue;
+            }
 
-    for (peer = peers->peer; peer; peer = peer->next) {
-        if (!peer->down) {
-            live++;
-        }
-    }
+            ngx_kexec_pin(ctx, peer->sockaddr, peer->socklen, &peer->name);
 
-    if (live == 0) {
-        return NGX_ERROR;
-    }
-
-    n %= live;
-
-    for (peer = peers->peer; peer; peer = peer->next) {
-
-        if (peer->down) {
-            continue;
+            rc = NGX_OK;
+            break;
         }
 
-        if (n-- == 0) {
-            server->sockaddr = peer->sockaddr;
-            server->socklen = peer->socklen;
-            server->name = peer->name;
-            return NGX_OK;
-        }
+        ngx_http_upstream_rr_peers_unlock(peers);
     }
 
-    return NGX_ERROR;
+    return rc;
+}
+
+
+static void
+ngx_kexec_pin(ngx_kexec_context_t *ctx, struct sockaddr *sockaddr,
+    socklen_t socklen, ngx_str_t *name)
+{
+    ctx->socklen = socklen;
+    ngx_memcpy(ctx->sockaddr, sockaddr, socklen);
+
+    ctx->server_len = ngx_min(name->len, NGX_SOCKADDR_STRLEN);
+    ngx_memcpy(ctx->server, name->data, ctx->server_len);
 }
 
 
@@ -457,8 +448,8 @@ ngx_kexec_create_body(ngx_http_request_t *r)
     cln->data = create;
 
     rc = ngx_kexec_context_make(r, conf, ngx_kexec_request_zone(r), &language,
-                                &cwd, 0, 0, &ctx, ngx_kexec_create_done,
-                                create, &create->execution, &status,
+                                &cwd, 0, &ctx, ngx_kexec_create_done, create,
+                                &create->execution, &status,
                                 &sentence);
     if (rc != NGX_OK) {
         text.data = (u_char *) sentence;

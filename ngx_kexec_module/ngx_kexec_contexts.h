@@ -27,25 +27,25 @@ void ngx_kexec_body_free(ngx_http_request_t *r, json_t *object);
 
 /*
  * Starts to make a context: on the Jupyter Server that the upstream block's
- * balancing picks for r, or, without a request, on the one after the given
- * number of live addresses.  created() is called from the event loop, unless
- * it is NULL.
+ * balancing picks for r, or, without a request, on the block's first live one;
+ * if that cannot be reached, on another.  created() is called from the event
+ * loop, unless it is NULL.
  * NGX_OK: under way, *ex and ctx are set; NGX_BUSY: the default context of
  * that language is there already, or being made: ctx is that one; NGX_ERROR:
  * *status and *sentence say why not.
  */
 ngx_int_t ngx_kexec_context_make(ngx_http_request_t *r,
     ngx_http_kexec_loc_conf_t *conf, ngx_kexec_zone_t *zone,
-    ngx_str_t *language, ngx_str_t *cwd, ngx_uint_t is_default, ngx_uint_t n,
+    ngx_str_t *language, ngx_str_t *cwd, ngx_uint_t is_default,
     ngx_kexec_context_t *ctx, ngx_kexec_created_pt created, void *data,
     ngx_kexec_execution_t **ex, ngx_uint_t *status, const char **sentence);
 
 /*
- * The address of the upstream block's live server after n others, as the
- * block lists them.
+ * Pins ctx to the upstream block's n-th live server, in the block's order.
+ * NGX_DECLINED: there are not that many.
  */
 ngx_int_t ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
-    ngx_kexec_server_t *server);
+    ngx_kexec_context_t *ctx);
 
 /*
  * NULL if all default contexts of the location have been ready once; else

@@ -215,7 +215,7 @@ ngx_kexec_execute_context(ngx_kexec_execute_t *e)
         e->made = 1;
 
         rc = ngx_kexec_context_make(r, e->conf, e->zone, &e->language,
-                                    &e->conf->cwd, 1, 0, &e->ctx, NULL, NULL,
+                                    &e->conf->cwd, 1, &e->ctx, NULL, NULL,
                                     &ex, &status, &sentence);
         if (rc == NGX_ERROR) {
             text.data = (u_char *) sentence;

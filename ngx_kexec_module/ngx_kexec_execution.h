@@ -122,6 +122,7 @@ struct ngx_kexec_execution_s {
     /* of a new context */
     ngx_kexec_created_pt        created;
     void                       *data;
+    ngx_uint_t                  servers;        /* of the block, tried */
     ngx_uint_t                  failure;        /* status, and sentence */
     ngx_str_t                   sentence;
 

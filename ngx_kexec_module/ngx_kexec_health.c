@@ -29,7 +29,6 @@ typedef struct {
     ngx_kexec_zone_t           *zone;
     ngx_str_t                   language;
     ngx_kexec_execution_t      *execution;
-    ngx_uint_t                  tries;
     ngx_uint_t                  len;
     u_char                      why[NGX_KEXEC_FAILURE_LEN];
     unsigned                    settled:1;      /* ready once, or no kernel */
@@ -41,6 +40,8 @@ typedef struct {
 typedef struct {
     ngx_http_kexec_loc_conf_t  *conf;
     ngx_kexec_server_t         *server;
+    ngx_kexec_context_t        *where;          /* the server's address */
+    ngx_uint_t                  n;              /* servers asked */
     ngx_pool_t                 *pool;
     ngx_kexec_http_t           *http;
     ngx_queue_t                 waiters;
@@ -67,6 +68,7 @@ static void ngx_kexec_startup_failed(ngx_kexec_default_t *d,
 static ngx_kexec_health_t *ngx_kexec_health(ngx_http_kexec_loc_conf_t *conf);
 static ngx_int_t ngx_kexec_health_ask(ngx_kexec_health_t *health,
     ngx_http_request_t *r);
+static ngx_int_t ngx_kexec_health_call(ngx_kexec_health_t *health);
 static void ngx_kexec_health_handler_done(ngx_kexec_http_t *http);
 static void ngx_kexec_health_answer(ngx_http_request_t *r,
     ngx_uint_t status, ngx_str_t *text);
@@ -211,7 +213,7 @@ ngx_kexec_startup_try(ngx_kexec_default_t *d)
     }
 
     rc = ngx_kexec_context_make(NULL, d->conf, d->zone, &d->language,
-                                &d->conf->cwd, 1, d->tries++, &ctx,
+                                &d->conf->cwd, 1, &ctx,
                                 ngx_kexec_startup_made, d, &d->execution,
                                 &status, &sentence);
     if (rc == NGX_ERROR) {
@@ -400,7 +402,7 @@ ngx_kexec_health(ngx_http_kexec_loc_conf_t *conf)
 static ngx_int_t
 ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
 {
-    ngx_pool_t                 *pool;
+    ngx_str_t                   text;
     ngx_connection_t           *c;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_health_waiter_t  *waiter;
@@ -416,31 +418,30 @@ ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
 
         if (health->pool) {
             ngx_destroy_pool(health->pool);
-            health->pool = NULL;
         }
 
-        pool = ngx_create_pool(512, ngx_cycle->log);
-        if (pool == NULL) {
+        health->pool = ngx_create_pool(4096, ngx_cycle->log);
+        if (health->pool == NULL) {
             return NGX_ERROR;
         }
 
-        health->server = ngx_kexec_server_create(health->conf, r, pool);
+        health->where = ngx_palloc(health->pool, sizeof(ngx_kexec_context_t));
+        health->server = ngx_kexec_server_create(health->conf, r,
+                                                 health->pool);
 
-        if (health->server
-            && ngx_kexec_peer(health->conf, 0, health->server) == NGX_OK)
-        {
-            health->server->timeout = NGX_KEXEC_HEALTH_WAIT;
-            health->http = ngx_kexec_jupyter_status(health->server,
-                               ngx_kexec_health_handler_done, health,
-                               ngx_cycle->log);
-        }
-
-        if (health->http == NULL) {
-            ngx_destroy_pool(pool);
+        if (health->where == NULL || health->server == NULL) {
             return NGX_ERROR;
         }
 
-        health->pool = pool;
+        health->server->timeout = NGX_KEXEC_HEALTH_WAIT;
+        health->n = 0;
+
+        if (ngx_kexec_health_call(health) != NGX_OK) {
+            ngx_str_set(&text, "No Jupyter Server of the upstream is "
+                        "available");
+            ngx_kexec_health_answer(r, NGX_HTTP_SERVICE_UNAVAILABLE, &text);
+            return NGX_OK;
+        }
     }
 
     waiter = cln->data;
@@ -464,6 +465,25 @@ ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
 }
 
 
+/* asks the upstream block's next live server */
+
+static ngx_int_t
+ngx_kexec_health_call(ngx_kexec_health_t *health)
+{
+    if (ngx_kexec_peer(health->conf, health->n++, health->where) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_kexec_server_at(health->server, health->where);
+
+    health->http = ngx_kexec_jupyter_status(health->server,
+                                            ngx_kexec_health_handler_done,
+                                            health, ngx_cycle->log);
+
+    return health->http ? NGX_OK : NGX_ERROR;
+}
+
+
 static void
 ngx_kexec_health_handler_done(ngx_kexec_http_t *http)
 {
@@ -478,6 +498,12 @@ ngx_kexec_health_handler_done(ngx_kexec_http_t *http)
 
     health = http->data;
     health->http = NULL;
+
+    if (http->status == 0 && !http->connected
+        && ngx_kexec_health_call(health) == NGX_OK)
+    {
+        return;
+    }
 
     why = NULL;
     busy = 0;

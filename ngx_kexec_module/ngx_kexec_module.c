@@ -286,6 +286,16 @@ ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
 }
 
 
+void
+ngx_kexec_server_at(ngx_kexec_server_t *server, ngx_kexec_context_t *ctx)
+{
+    server->sockaddr = (struct sockaddr *) ctx->sockaddr;
+    server->socklen = ctx->socklen;
+    server->name.len = ctx->server_len;
+    server->name.data = ctx->server;
+}
+
+
 static ngx_int_t
 ngx_http_kexec_add_variables(ngx_conf_t *cf)
 {

@@ -117,6 +117,11 @@ ngx_kexec_server_t *ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
     ngx_http_request_t *r, ngx_pool_t *pool);
 
 
+/* points the server to where ctx is pinned; ctx must live as long */
+void ngx_kexec_server_at(ngx_kexec_server_t *server,
+    ngx_kexec_context_t *ctx);
+
+
 /*
  * Answers, the only way that a request without a stream ends.  Each
  * finalizes the request; the caller must not use it afterwards, and runs

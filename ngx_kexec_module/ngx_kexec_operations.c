@@ -342,10 +342,7 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
         return;
     }
 
-    op->server->sockaddr = (struct sockaddr *) op->ctx.sockaddr;
-    op->server->socklen = op->ctx.socklen;
-    op->server->name.len = op->ctx.server_len;
-    op->server->name.data = op->ctx.server;
+    ngx_kexec_server_at(op->server, &op->ctx);
 
     if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
 

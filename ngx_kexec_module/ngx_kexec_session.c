@@ -8,7 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <jansson.h>
-#include <ngx_kexec_execution.h>
+#include <ngx_kexec_contexts.h>
 
 
 static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
@@ -38,10 +38,7 @@ ngx_kexec_session(ngx_kexec_execution_t *ex)
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
 
-    ex->server->sockaddr = (struct sockaddr *) ex->ctx.sockaddr;
-    ex->server->socklen = ex->ctx.socklen;
-    ex->server->name.len = ex->ctx.server_len;
-    ex->server->name.data = ex->ctx.server;
+    ngx_kexec_server_at(ex->server, &ex->ctx);
 
     if (ex->ctx.spec_len == 0) {
         ngx_kexec_session_specs(ex);
@@ -269,6 +266,19 @@ static void
 ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
 {
     ngx_str_t  message;
+
+    if (http->status == 0 && !http->connected
+        && ex->kind == NGX_KEXEC_CLAIM_CREATE
+        && ngx_kexec_peer(ex->conf, ex->servers, &ex->ctx) == NGX_OK)
+    {
+        /* one of the upstream block's other servers may be there */
+
+        ex->servers++;
+        ex->ctx.spec_len = 0;
+
+        ngx_kexec_session(ex);
+        return;
+    }
 
     if (http->status == 0) {
         ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "JupyterUnavailable",

@@ -65,9 +65,9 @@ def bare_constant(name):
     raise ValueError("a bare " + name)
 
 
-def mask_events(events, places, count=True, scrambled=False):
+def mask_events(events, places, count=True, scrambled=None):
     """No keepalives, streams not split, timestamps by their form; count: execution counts are comparable; scrambled:
-    only the characters of a stream are, not their order."""
+    the phrase that a stream's text has to have, all of it is not comparable."""
     masked = []
     for event in events:
         event = mask_event(event, places)
@@ -83,8 +83,8 @@ def mask_events(events, places, count=True, scrambled=False):
         masked.append(event)
     if scrambled:
         for event in masked:
-            if event.get("type") in STREAMS:
-                event["text"] = "".join(sorted(event["text"]))
+            if event.get("type") in STREAMS and scrambled in event["text"]:
+                event["text"] = scrambled
     return put_reply_error_last(masked)
 
 

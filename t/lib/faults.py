@@ -119,8 +119,12 @@ def run_alone(name, args):
     start = time.monotonic()
     try:
         with Faulty(workers, conf, **options) as server:
-            function(server, rounds)
-            server.check_log()
+            try:
+                function(server, rounds)
+                server.check_log()
+            finally:
+                if kexec_test._tests["failed"]:
+                    server.keep_log()
     except Exception:
         ok(False, "%s goes to its end" % name, traceback.format_exc())
     diag("%s %s workers=%d %.1f s" % ("FAILED" if kexec_test._tests["failed"] else "passed", name, workers,
@@ -146,6 +150,12 @@ class Faulty(Server):
             return
         is_(pids, self.pids, "no worker died")
         self.pids = pids
+
+    def keep_log(self):
+        """What Jupyter saw, beside nginx's own logs."""
+        with open(os.path.join(self.run_dir, "scripted.log"), "w") as f:
+            for r in self.jupyter.log():
+                f.write("%.3f %s\n" % (r["t"], json.dumps({k: v for k, v in r.items() if k not in ("t", "content", "header")})))
 
     def fresh(self):
         """No faults, no log; kernels stay."""

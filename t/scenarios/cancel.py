@@ -139,4 +139,33 @@ def leave_at_any_time(server, rounds):
             within(b.finished_at - left, 1, "soon")
 
 
+@scenario(rounds=1, many=50)
+def crowd(server, rounds):
+    """40 clients, each second one leaves at a random time: the others run in the order of their arrival."""
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("import time\norder = []", context_id=context))
+        streams, leaving = [], []
+        for n in range(40):
+            streams.append(server.queued("time.sleep(0.01)\norder.append(%d)\n%d" % (n, n), context))
+            if n % 2:
+                leaving.append((time.monotonic() + random.uniform(0, 0.6), n))
+        leaving.sort()
+        while leaving:
+            when, n = leaving.pop(0)
+            while time.monotonic() < when:
+                for stream in streams:
+                    stream.pump(0)
+                time.sleep(0.001)
+            if not streams[n].ended:
+                LEAVE[n % 3](streams[n])
+                streams[n].ended = streams[n].ended or "left"
+        stayed = [n for n in range(40) if streams[n].ended != "left"]
+        is_([(told(streams[n]), result(streams[n])) for n in stayed], [("ok", str(n)) for n in stayed],
+            "who stayed ran to the end")
+        order = json.loads(server.value("order", context))
+        ok(order == sorted(set(order)), "in the order of their arrival, each once", order)
+        ok(set(stayed) <= set(order), "all of them")
+
+
 main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"))

@@ -9,7 +9,7 @@ from scenario import *
 
 ENV = "a b"
 CONF = 'kexec_interrupt_timeout 2s; kexec_keepalive 1s; kexec_reconnect_timeout 1s; kexec_env KEXEC_SCENARIO "a b"; ' \
-    "kexec_queue size=16 timeout=10s;"
+    "kexec_queue size=16 timeout=7s;"
 
 
 def start(server, code, context, **more):
@@ -115,7 +115,7 @@ def jupyter_down_too_long(server, rounds):
         jupyter.down()
         is_(told(a), "JupyterUnavailable", "running: JupyterUnavailable, end")
         is_(told(b), "QueueTimeout", "queued: up to its queue timeout")
-        ok(10 <= b.finished_at - b.sent_at < 11, "which is exact", "%.3f s" % (b.finished_at - b.sent_at))
+        ok(7 <= b.finished_at - b.sent_at < 8, "which is exact", "%.3f s" % (b.finished_at - b.sent_at))
         like(b.all()[0].get("value"), r"held by .* for \d+ s", "and is told why")
         c = server.execute("get x", context)
         c.wait_head()

@@ -120,7 +120,7 @@ def post_interrupt_swallowed(server, rounds):
         ran(c, "1", "arriving: runs")
 
 
-@scenario(rounds=2, many=50, quick=(4,))
+@scenario(rounds=1, many=50, quick=(4,))
 def delete(server, rounds):
     for i in range(rounds):
         context = server.create_context()
@@ -158,7 +158,7 @@ def found_gone(server, rounds):
         ok(context not in ids(server), "it is not listed")
 
 
-@scenario(rounds=2, many=10, quick=(4,))
+@scenario(rounds=1, many=10, quick=(4,))
 def found_gone_idle(server, rounds):
     """The same while nothing runs: the next one is told, or sees that it is gone."""
     for i in range(rounds):

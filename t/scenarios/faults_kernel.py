@@ -1,0 +1,450 @@
+#!/usr/bin/python3
+"""Kernels that start slowly, die, are given up, deleted or restarted by somebody else: who runs is told, who waits runs
+once, and what runs then finds its directory and variables."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from faults import *
+
+
+def prepared(server, context, name):
+    """The process that the context has now was given its working directory and the common variables."""
+    stream = server.run("env", context_id=context)
+    silent = json.loads(stream.text() or "[]")
+    return ok(verdict(stream) == "ok" and any("chdir" in s for s in silent), name, repr((verdict(stream), stream.text()[:300])))
+
+
+def lives(server, context, name):
+    ids = [c["id"] for c in server.request("GET", "/contexts").json()]
+    return ok(context in ids, name, repr(ids))
+
+
+# Start
+
+
+@scenario(location="kexec_ready_timeout 8s;")
+def slow_start(server, rounds):
+    """A kernel that needs longer than kexec_reconnect_timeout: that is not Jupyter's fault."""
+    jupyter = server.jupyter
+    jupyter.set(start_delay=3.5)
+    stream = gather([server.stream("POST", "/contexts", {})], 12)[0]
+    is_(stream.status, 200, "a context is made")
+    ok(3 < took(stream) < 6 * SLACK, "when its kernel is there", "%.1f s" % took(stream))
+    context = json.loads(stream.body)["id"] if stream.status == 200 else None
+
+    # and the same for a kernel that was given up
+    jupyter.set(start_delay=None)
+    context = context or server.create_context()
+    jupyter.kernel(context, "dead")
+    jupyter.wait(ev="kernel_removed", why="dead")
+    jupyter.set(start_delay=3.5)
+    streams = gather([server.execute("print %d" % n, context) for n in range(2)], 12)
+    is_([(verdict(s), s.text()) for s in streams], [("ok", "0\n"), ("ok", "1\n")], "code runs in a new one that starts slowly")
+
+
+@scenario(location="kexec_ready_timeout 2s;")
+def never_ready(server, rounds):
+    """A kernel that does not answer, or not on both channels: 503 within kexec_ready_timeout, and nothing is left behind."""
+    jupyter = server.jupyter
+    for fault in {"drop": True}, {"drop_iopub": True}, {"drop_reply": True}:
+        before = len(jupyter.state()["kernels"])
+        jupyter.set(kernel_info=fault)
+        stream = gather([server.stream("POST", "/contexts", {})], 12)[0]
+        is_(stream.status, 503, "%s: 503" % list(fault)[0])
+        ok(1.9 < took(stream) < 3 * SLACK, "after kexec_ready_timeout", "%.1f s" % took(stream))
+        wait_until(lambda: len(jupyter.state()["kernels"]) == before, 3, "its kernel's end")
+
+
+@scenario()
+def ready_late(server, rounds):
+    """A kernel whose first answers are lost."""
+    jupyter = server.jupyter
+    for fault in {"drop": 2}, {"drop_iopub": 2}, {"drop_reply": 2}:
+        jupyter.set(kernel_info=fault)
+        stream = gather([server.stream("POST", "/contexts", {})], 12)[0]
+        is_(stream.status, 200, "%s: after a while it is ready" % fault)
+        at_most(took(stream), 4, "soon")
+        jupyter.set(kernel_info=None)
+        server.usable(json.loads(stream.body)["id"])
+
+
+@scenario(iopub_subscription_delay=0.4)
+def late_subscription(server, rounds):
+    """Jupyter's iopub reaches a fresh link late: nothing is lost, for nothing is sent before."""
+    for i in range(3):
+        context = server.create_context()
+        streams = [server.execute("print %d" % n, context) for n in range(3)]
+        gather(streams, 10)
+        is_([(verdict(s), s.text(), dropped(s)) for s in streams], [("ok", "%d\n" % n, False) for n in range(3)], "all is there")
+        server.jupyter.kernel(context, "cut")
+        time.sleep(0.1)
+        stream = server.run("print again", context_id=context)
+        is_((verdict(stream), stream.text(), dropped(stream)), ("ok", "again\n", False), "and on a new link")
+
+
+# Death
+
+
+@scenario(many=20)
+def died_while_busy(server, rounds):
+    """KernelDied at once, once; who waits runs in the new process, which is prepared; the old variables are gone."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for delay in 0.02, 0.3, 1.5:
+            contexts = server.contexts(5)
+            for context in contexts:
+                jupyter.kernel(context, "set", autorestart_delay=delay)
+                server.run("set x 1", context_id=context)
+            codes = ["print 1\ndie", "flood 500 200\ndie", "drop_busy\ndie", "print 1\nsleep 30", "print 1\nswallow 30"]
+            mark = jupyter.mark()
+            a = [server.execute(code, c) for code, c in zip(codes, contexts)]
+            b = [server.execute("count", c) for c in contexts]
+            for n in 3, 4:
+                a[n].wait_for("stdout")
+            if i % 2:
+                a[4].close()                            # interrupts are on their way
+                time.sleep(0.05)
+            for n in 3, 4:
+                jupyter.kernel(contexts[n], "die")
+            gather(a + b, 12)
+            for n, stream in enumerate(a):
+                if not (i % 2 and n == 4):
+                    # without busy it is not known to have started before its process ended
+                    wanted = ("KernelDied",) if n != 2 else ("KernelDied", "ok")
+                    ok(verdict(stream) in wanted, "%s, %r: told" % (delay, codes[n]), verdict(stream))
+                    at_most(took(stream), delay + 1.5, "soon")
+            is_([len(jupyter.log(mark, ev="start", code=c)) for c in codes[:2] + codes[3:]], [1] * 4, "each ran once")
+            is_([(verdict(s), s.text()) for s in b], [("ok", "1\n")] * 5, "who waits is the first in the new process")
+            for context in contexts:
+                prepared(server, context, "it was prepared")
+                is_(verdict(server.run("get x", context_id=context)), "NameError", "variables are gone")
+
+
+@scenario(many=20)
+def died_while_sent(server, rounds):
+    """The process dies with our request in its socket: whether it is kept or lost, the code runs exactly once."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(6)
+        mark = jupyter.mark()
+        streams = []
+        for n, context in enumerate(contexts):
+            jupyter.kernel(context, "set", autorestart_delay=[0.1, 0.8, 2.5][n % 3], die_keeps_queue=n < 3,
+                           start_delay=random.uniform(0, 0.3))
+            jupyter.kernel(context, "foreign", seconds=20)
+            streams.append(server.execute("print sent %d" % n, context, env_vars=None))
+            jupyter.wait(since=mark, ev="execute", code="print sent %d" % n)
+        for context in contexts:
+            jupyter.kernel(context, "die")
+        gather(streams, 12)
+        for n, stream in enumerate(streams):
+            is_((verdict(stream), server.ran("print sent %d" % n, mark)), ("ok", 1), "%s: ran once" % ("kept" if n < 3 else "lost"))
+            ok(stream.text() == "sent %d\n" % n or dropped(stream), "its output is there, or it is told that it is not", repr(stream.all()))
+        for context in contexts:
+            prepared(server, context, "the new process was prepared")
+
+        # while nobody is there to take it, noticed or not
+        mark = jupyter.mark()
+        for n, context in enumerate(contexts):
+            jupyter.kernel(context, "set", autorestart_delay=1, die_keeps_queue=False)
+            jupyter.kernel(context, "die")
+        time.sleep(random.choice([0, 0.3]))
+        streams = [server.execute("print down %d" % n, c) for n, c in enumerate(contexts)]
+        gather(streams, 12)
+        for n, stream in enumerate(streams):
+            is_((verdict(stream), server.ran("print down %d" % n, mark)), ("ok", 1), "sent while it is down: ran once")
+            ok(stream.text() == "down %d\n" % n or dropped(stream), "its output is there, or it is told that it is not")
+
+
+@scenario(many=10, location="kexec_ready_timeout 8s;")
+def died_again_and_again(server, rounds):
+    """A process that dies while it is made ready, several times."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.kernel(context, "set", silent_delay=0.3, autorestart_delay=0.2, start_delay=0.1)
+        mark = jupyter.mark()
+        stream = server.execute("print survived", context, env_vars={"A": "1"})
+        for n in range(3):
+            jupyter.wait(count=n + 1, since=mark, ev="start", silent=True)
+            jupyter.kernel(context, "die")
+        gather([stream], 12)
+        is_((verdict(stream), server.ran("print survived", mark)), ("ok", 1), "it runs in the end, once")
+        server.usable(context)
+        jupyter.kernel(context, "set", silent_delay=0)
+
+        # and one that dies of its own set-up, always: a bound all the same
+        jupyter.kernel(context, "set", autorestart_delay=0.05, silent_delay=0.05)
+        stop = threading.Event()
+
+        def killer():
+            while not stop.is_set():
+                try:
+                    jupyter.wait(since=jupyter.mark(), ev="start", silent=True, timeout=0.5)
+                    jupyter.kernel(context, "die")
+                except (TimeoutError, RuntimeError):
+                    pass
+        thread = threading.Thread(target=killer)
+        thread.start()
+        stream = gather([server.execute("print never", context, env_vars={"A": "1"})], 12)[0]
+        stop.set()
+        thread.join()
+        ok(verdict(stream) in ("KernelNotReady", "ok"), "within kexec_ready_timeout", verdict(stream))
+        at_most(took(stream), 10, "in time")
+        jupyter.kernel(context, "set", silent_delay=0)
+        server.usable(context, limit=5)
+
+
+@scenario(many=10)
+def dead(server, rounds):
+    """Jupyter gives a kernel up: the context lives on with a new session, prepared."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(3)
+        for context in contexts:
+            server.run("set x 1", context_id=context)
+        old = [server.kernel(c) for c in contexts]
+        a = server.execute("print 1\nsleep 30", contexts[0])
+        a.wait_for("stdout")
+        b = server.execute("print b", contexts[0])
+        jupyter.kernel(contexts[1], "foreign", seconds=20)
+        sent = server.execute("print sent", contexts[1])
+        jupyter.wait(ev="execute", code="print sent")
+        mark = jupyter.mark()
+        for context in contexts:
+            jupyter.kernel(context, "dead")
+        jupyter.wait(count=3, since=mark, ev="kernel_removed", why="dead")
+        idle = server.execute("print idle", contexts[2])
+        gather([a, b, sent, idle], 12)
+        is_(verdict(a), "KernelDied", "running: told")
+        for name, stream in (("waiting", b), ("sent", sent), ("idle", idle)):
+            is_((verdict(stream), stream.text()), ("ok", "b\n" if stream is b else name + "\n"), name + ": runs in the new one")
+        for context, kernel in zip(contexts, old):
+            lives(server, context, "the context lives on")
+            isnt(server.kernel(context), kernel, "with another kernel")
+            prepared(server, context, "which was prepared")
+
+
+@scenario(many=10)
+def died_without_link(server, rounds):
+    """The process is replaced while no link is open, nothing tells of it: cwd and variables are applied again."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        kernel = server.kernel(context)
+        server.run("set x 1", context_id=context)
+        mark = jupyter.mark()
+        jupyter.kernel(context, "cut")
+        jupyter.wait(since=mark, ev="ws_close")
+        jupyter.kernel(context, "die")
+        jupyter.wait(since=mark, ev="kernel_up", kernel=kernel)
+        time.sleep(0.1)
+        prepared(server, context, "the new process was prepared")
+
+
+@scenario(many=10)
+def restarted_by_somebody(server, rounds):
+    """POST restart by somebody else, no status tells of it: who runs is told, later ones find a prepared kernel."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        server.run("set x 1", context_id=context)
+        jupyter.kernel(context, "restart")
+        time.sleep(0.3)
+        prepared(server, context, "idle: the new process was prepared")
+        a = server.execute("print 1\nsleep 30", context)
+        a.wait_for("stdout")
+        b = server.execute("print b", context)
+        jupyter.kernel(context, "restart")
+        gather([a, b], 15)
+        ok(verdict(a) in ("KeyboardInterrupt", "ExecutionLost", "KernelDied"), "running: told", verdict(a))
+        is_((verdict(b), server.ran("print b")), ("ok", i + 1), "waiting: runs")
+        server.usable(context)
+
+
+@scenario(many=5)
+def restarted_while_swallowing(server, rounds):
+    """The same for code that says no last word: Jupyter is asked after 10 s of silence."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(2)
+        a = [server.execute("print 1\nswallow 60", c) for c in contexts]
+        for stream in a:
+            stream.wait_for("stdout")
+        b = [server.execute("print b", c) for c in contexts]
+        jupyter.kernel(contexts[0], "restart")
+        jupyter.kernel(contexts[1], "delete")
+        gather(a + b, 20)
+        is_([verdict(s) for s in a], ["ExecutionLost", "ContextDeleted"], "told")
+        is_([verdict(s) for s in b], ["ok", "ContextDeleted"], "who waits as well")
+        at_most(max(took(s) for s in a), 14, "after 10 s")
+
+
+# Restarts by ourselves
+
+
+@scenario(many=10)
+def restart_fails(server, rounds):
+    """POST restart that Jupyter does not do: what ran is interrupted before the next one runs, variables are put back."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for name, fault in {"a 500": {"status": 500}, "a reset": {"reset": True}, "rubbish": {"raw": "rubbish\r\n\r\n"},
+                            "a 403": {"status": 403}}.items():
+            context = server.create_context()
+            a = server.execute("print a\nsleep 30", context, env_vars={"A": "secret"})
+            a.wait_for("stdout")
+            jupyter.set(restart=fault)
+            answer = server.request("POST", "/contexts/%s/restart" % context)
+            ok(answer.status in (500, 503), "%s is told" % name, repr(answer))
+            is_(verdict(gather([a])[0]), "ContextRestarted", "who ran is told")
+            jupyter.set(restart=None)
+            server.usable(context, "the next one runs", 4)
+            stream = server.run("env", context_id=context)
+            silent = json.loads(stream.text() or "[]")
+            ok(not any("secret" in s for s in silent) or "del sys.__kexec_env__" in "".join(silent), "and the variables were put back",
+               repr(silent))
+
+
+@scenario()
+def restart_hangs(server, rounds):
+    """POST restart that hangs: 60 s at most by design; here the client leaves, and who comes later waits in the queue."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    jupyter.set(restart={"delay": 3, "times": 1})
+    r = server.stream("POST", "/contexts/%s/restart" % context)
+    jupyter.wait(ev="rest", name="restart")
+    b = server.execute("print b", context)
+    time.sleep(0.2)
+    r.close()
+    gather([b], 10)
+    is_((verdict(b), b.text()), ("ok", "b\n"), "who comes meanwhile runs")
+    is_(len(jupyter.log(ev="kernel_restarted")), 1, "after the restart that goes on without its client")
+
+
+@scenario(many=10)
+def restart_while_session(server, rounds):
+    """POST restart and DELETE while a new session is being made for a kernel that was given up."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for method, path, name in ("POST", "/restart", "ContextRestarted"), ("DELETE", "", "ContextDeleted"):
+            context = server.create_context()
+            before = set(jupyter.state()["kernels"])
+            jupyter.kernel(context, "dead")
+            jupyter.wait(since=0, ev="kernel_removed", why="dead")
+            time.sleep(0.1)
+            jupyter.set(session_create={"delay": 0.8})
+            mark = jupyter.mark()
+            a = server.execute("print never\nsleep 30", context)
+            jupyter.wait(since=mark, ev="rest", name="session_create")
+            b = server.execute("print b", context)
+            time.sleep(0.1)
+            r = server.stream(method, "/contexts/" + context + path)
+            gather([a, b, r], 8)
+            is_((verdict(a), verdict(b), r.status), (name, name, 200), "%s: all are told" % method)
+            at_most(took(r), 3, "in time")
+            is_(server.ran("print never\nsleep 30", mark), 0, "the code did not run")
+            jupyter.set(session_create=None)
+            if method == "POST":
+                server.usable(context)
+            else:
+                time.sleep(0.3)
+                left = set(jupyter.state()["kernels"]) - before
+                is_(left, set(), "no kernel is left behind")
+
+
+@scenario(many=10)
+def dead_while_restarting(server, rounds):
+    """A stuck kernel is given up by Jupyter while it is being restarted."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for fault in {"delay": 1, "status": 500, "times": 1}, {"status": 500, "times": 1}:
+            context = server.create_context()
+            a = server.execute("print a\nswallow 60", context)
+            a.wait_for("stdout")
+            jupyter.set(restart=fault)
+            mark = jupyter.mark()
+            left = a.close()
+            jupyter.wait(since=mark, ev="rest", name="restart")
+            time.sleep(0.1)
+            jupyter.kernel(context, "dead")
+            jupyter.wait(since=mark, ev="kernel_removed")
+            b = gather([server.execute("print b", context)], 10)[0]
+            is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs in a new kernel")
+            at_most(b.finished_at - left, 6, "in time")
+            is_(len(jupyter.log(ev="start", code="print a\nswallow 60", kernel=jupyter.log(mark, ev="kernel_removed")[0]["kernel"])), 1,
+                "the code ran once")
+            jupyter.set(restart=None)
+
+
+@scenario(many=10)
+def timeout_while_down(server, rounds):
+    """The deadline passes while the process is being replaced: told, and the code is not sent any more."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(2)
+        for n, context in enumerate(contexts):
+            jupyter.kernel(context, "set", autorestart_delay=0.2, start_delay=1.2)
+            jupyter.kernel(context, "foreign", seconds=20)
+        mark = jupyter.mark()
+        a = [server.execute("print late %d" % n, c, timeout=0.8) for n, c in enumerate(contexts)]
+        jupyter.wait(count=2, since=mark, ev="execute", **{"code~": "print late"})
+        for context in contexts:
+            jupyter.kernel(context, "die")
+        gather(a, 6)
+        is_([verdict(s) for s in a], ["ExecutionTimeout"] * 2, "the deadline is told")
+        at_most(max(took(s) for s in a), 1.3, "in time")
+        for context in contexts:
+            server.usable(context, limit=4)
+        is_([server.ran("print late %d" % n, mark) for n in range(2)], [0, 0], "the code did not run any more")
+
+
+# Deleted behind the back
+
+
+@scenario(many=10)
+def deleted(server, rounds):
+    """Somebody deletes the kernel or its session: running, queued, idle, with variables to be set; the link stays open, or not."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for close in False, True:
+            jupyter.set(close_on_delete=close)
+            contexts = server.contexts(5)
+            for context in contexts:
+                server.run("print warm", context_id=context)
+            a = server.execute("print a\nsleep 30", contexts[0])
+            a.wait_for("stdout")
+            b = [server.execute("print b", contexts[0]) for _ in range(3)]
+            time.sleep(0.1)
+            for context in contexts[:4]:
+                jupyter.kernel(context, "delete")
+            is_(server.rest("DELETE", "/api/sessions/" + server.session(contexts[4])["id"]).status, 204, "a session is deleted")
+            c = [server.execute("print idle", contexts[1]), server.execute("print idle", contexts[2], env_vars={"A": "1"}),
+                 server.execute("print idle", contexts[4], env_vars={"A": "1"}, timeout=20)]
+            e = server.execute("print leaves", contexts[3], env_vars={"A": "1"})
+            time.sleep(0.1)
+            e.close()
+            gather([a] + b + c, 16)
+            ok(verdict(a) in ("ContextDeleted", "KeyboardInterrupt"), "running: told", verdict(a))
+            is_([verdict(s) for s in b], ["ContextDeleted"] * 3, "queued: told")
+            is_([verdict(s) for s in c], ["ContextDeleted"] * 3, "idle: told")
+            at_most(max(took(s) for s in c), 5.5, "in time")
+            last = gather([server.execute("print last", contexts[3])], 10)[0]
+            ok(last.status == 404 or verdict(last) == "ContextDeleted", "the client has left: the next one is told", verdict(last))
+            listed = server.request("GET", "/contexts").body.decode()
+            is_([c for c in contexts if c in listed], [], "they are gone from the list")
+            is_([server.run("print", context_id=c).status for c in contexts], [404] * 5, "404 from then on")
+        jupyter.set(close_on_delete=None)
+
+    # the default context is made again
+    before = server.run("print default")
+    is_(verdict(before), "ok", "the default context")
+    default = [c["id"] for c in server.request("GET", "/contexts").json()][0]
+    jupyter.kernel(default, "delete")
+    is_(verdict(gather([server.execute("print default")], 8)[0]), "ContextDeleted", "deleted: told")
+    stream = gather([server.execute("print default")], 8)[0]
+    is_((verdict(stream), stream.text()), ("ok", "default\n"), "and made again")
+
+
+main()
