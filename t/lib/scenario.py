@@ -266,6 +266,12 @@ def told(stream):
     return stream.error() or "ok"
 
 
+def between(seconds, least, most, name):
+    """How long something took that takes `least`.  nginx reads the clock once for what it does at once, so its timers
+    may be some milliseconds early."""
+    return ok(least - 0.05 <= seconds < most, name, "took %.3f s, not %s to %s s" % (seconds, least, most))
+
+
 class Gate:
     """Code that runs until it is told to end: .code, .open()"""
 

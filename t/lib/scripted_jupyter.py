@@ -621,8 +621,14 @@ class Server:
         ws.release(replay, 1 + self.options["nudge_eats"])
 
     async def nudge_later(self, ws, replay):
-        await ws.kernel.up.wait()
-        self.nudge(ws, replay)
+        # the next process has another event: one that dies before it is up never sets its own
+        while not ws.kernel.up.is_set() and not ws.gone.is_set():
+            try:
+                await asyncio.wait_for(ws.kernel.up.wait(), 0.05)
+            except asyncio.TimeoutError:
+                pass
+        if not ws.gone.is_set():
+            self.nudge(ws, replay)
 
 
 def fault_body(fault):
