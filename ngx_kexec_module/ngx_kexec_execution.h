@@ -41,6 +41,10 @@ typedef enum {
 } ngx_kexec_execution_state_e;
 
 
+/* how often "aborted" is taken for an answer: somebody's errors may do that */
+#define NGX_KEXEC_ABORTED  50
+
+
 /* why an execution is to end early; a later reason may only be stronger */
 
 typedef enum {

@@ -26,9 +26,6 @@
 /* for Jupyter's answer */
 #define NGX_KEXEC_ASK      5000
 
-/* "aborted" says that the code did not run; somebody's errors may do that */
-#define NGX_KEXEC_ABORTED  50
-
 
 static void ngx_kexec_run_busy(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_event(ngx_kexec_execution_t *ex,

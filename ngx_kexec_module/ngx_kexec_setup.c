@@ -225,7 +225,9 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
 
     if (ex->state == NGX_KEXEC_EX_RESTORING) {
 
-        if (status == NGX_KEXEC_REPLY_ABORTED) {
+        if (status == NGX_KEXEC_REPLY_ABORTED
+            && ex->aborted++ < NGX_KEXEC_ABORTED)
+        {
             ngx_kexec_restore(ex);
             return;
         }
@@ -249,7 +251,15 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
     }
 
     if (status == NGX_KEXEC_REPLY_ABORTED) {
-        ngx_kexec_setup(ex);
+
+        if (ex->aborted++ < NGX_KEXEC_ABORTED) {
+            ngx_kexec_setup(ex);
+            return;
+        }
+
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelUnresponsive",
+                       "the kernel refused to be prepared %d times, the code "
+                       "did not run", NGX_KEXEC_ABORTED);
         return;
     }
 
