@@ -577,12 +577,18 @@ ngx_kexec_tell_end(ngx_kexec_execution_t *ex)
     }
 
     if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-        ex->outcome = ex->errored ? NGX_KEXEC_STATUS_ERROR
-                                  : NGX_KEXEC_STATUS_OK;
+        ex->outcome = !ex->errored ? NGX_KEXEC_STATUS_OK
+                      : ex->started ? NGX_KEXEC_STATUS_ERROR
+                                    : NGX_KEXEC_STATUS_REJECTED;
     }
 
     report = client->report;
     report->status = ex->outcome;
+
+    if (!report->has_queue_time) {
+        report->has_queue_time = 1;
+        report->queue_time = ngx_current_msec - ex->entered;
+    }
 
     if (ex->started) {
         report->has_run_time = 1;
