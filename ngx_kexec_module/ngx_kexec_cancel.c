@@ -434,12 +434,7 @@ ngx_kexec_restarted(ngx_kexec_http_t *http)
         return;
     }
 
-    ex->ctx.epoch++;
-    ex->ctx.process = 0;
-    ex->ctx.ready = 0;
-    ex->ctx.prepared = 0;
-    ex->ctx.dirty = 0;
-    ex->ctx.owes_restore = 0;
+    ngx_kexec_zone_new_process(&ex->ctx);
     ex->env_set = 0;
 
     if (ex->kernel) {

@@ -81,7 +81,6 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
 {
     ngx_int_t            rc;
     ngx_str_t            value;
-    ngx_event_t         *rev;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
@@ -133,22 +132,11 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
     client->started = 1;
     client->last_event = ngx_current_msec;
 
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_kexec_client_write_handler;
-
-    /*
-     * A client that left before this was seen already: its event is here and
-     * nothing more will come.
-     */
-
-    rev = c->read;
-
-    if (rev->ready) {
-        ngx_post_event(rev, &ngx_posted_events);
-
-    } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
+    if (ngx_kexec_park(r) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    r->write_event_handler = ngx_kexec_client_write_handler;
 
     ngx_add_timer(&client->keepalive, client->conf->keepalive);
 

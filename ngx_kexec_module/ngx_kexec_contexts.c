@@ -182,6 +182,34 @@ ngx_kexec_body_free(ngx_http_request_t *r, json_t *object)
 
 
 ngx_int_t
+ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
+    ngx_str_t *language)
+{
+    ngx_str_t  text;
+
+    language->data = ngx_pnalloc(r->pool, word->len + 10);
+    if (language->data == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return NGX_DONE;
+    }
+
+    language->len = ngx_kexec_language_normalize(language->data, word);
+
+    if (language->len == 0) {
+        ngx_str_set(language, "python");
+    }
+
+    if (language->len > NGX_KEXEC_LANGUAGE_LEN) {
+        ngx_str_set(&text, "The name of the language is too long");
+        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
+        return NGX_DONE;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
 ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     ngx_kexec_zone_t *zone, ngx_str_t *language, ngx_str_t *cwd,
     ngx_uint_t is_default, ngx_kexec_context_t *ctx,
@@ -383,13 +411,11 @@ ngx_kexec_create_handler(ngx_http_request_t *r, ngx_str_t *id)
 static void
 ngx_kexec_create_body(ngx_http_request_t *r)
 {
-    u_char                     *p;
     json_t                     *body;
     ngx_int_t                   rc;
     ngx_str_t                   word, language, cwd, text;
     ngx_uint_t                  status;
     const char                 *sentence;
-    ngx_connection_t           *c;
     ngx_kexec_create_t         *create;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_context_t         ctx;
@@ -404,27 +430,12 @@ ngx_kexec_create_body(ngx_http_request_t *r)
     ngx_kexec_schema_string(body, "language", &word);
     ngx_kexec_schema_string(body, "cwd", &cwd);
 
-    p = ngx_pnalloc(r->pool, word.len + 10);
-    if (p == NULL) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    if (ngx_kexec_language(r, &word, &language) != NGX_OK) {
         return;
-    }
-
-    language.data = p;
-    language.len = ngx_kexec_language_normalize(p, &word);
-
-    if (language.len == 0) {
-        ngx_str_set(&language, "python");
     }
 
     if (cwd.len == 0) {
         cwd = conf->cwd;
-    }
-
-    if (language.len > NGX_KEXEC_LANGUAGE_LEN) {
-        ngx_str_set(&text, "The name of the language is too long");
-        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
-        return;
     }
 
     if (cwd.len > NGX_KEXEC_CWD_LEN) {
@@ -458,15 +469,7 @@ ngx_kexec_create_body(ngx_http_request_t *r)
         return;
     }
 
-    c = r->connection;
-
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    if (c->read->ready) {
-        ngx_post_event(c->read, &ngx_posted_events);
-
-    } else if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
+    if (ngx_kexec_park(r) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 }

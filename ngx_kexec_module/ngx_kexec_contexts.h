@@ -26,6 +26,13 @@ ngx_int_t ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
 void ngx_kexec_body_free(ngx_http_request_t *r, json_t *object);
 
 /*
+ * The normal form of a request's word for a language, python if it is empty.
+ * NGX_OK; NGX_DONE: the request was answered.
+ */
+ngx_int_t ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
+    ngx_str_t *language);
+
+/*
  * Starts to make a context: on the Jupyter Server that the upstream block's
  * balancing picks for r, or, without a request, on the block's first live one;
  * if that cannot be reached, on another.  created() is called from the event

@@ -102,7 +102,6 @@ ngx_kexec_execute_body(ngx_http_request_t *r)
 static ngx_int_t
 ngx_kexec_execute_check(ngx_kexec_execute_t *e)
 {
-    u_char              *p;
     ngx_str_t            text, language, code;
     ngx_http_request_t  *r;
 
@@ -143,25 +142,7 @@ ngx_kexec_execute_check(ngx_kexec_execute_t *e)
 
     e->id.len = 0;
 
-    p = ngx_pnalloc(r->pool, language.len + 10);
-    if (p == NULL) {
-        goto failed;
-    }
-
-    e->language.data = p;
-    e->language.len = ngx_kexec_language_normalize(p, &language);
-
-    if (e->language.len == 0) {
-        ngx_str_set(&e->language, "python");
-    }
-
-    if (e->language.len > NGX_KEXEC_LANGUAGE_LEN) {
-        ngx_str_set(&text, "The name of the language is too long");
-        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
-        return NGX_DONE;
-    }
-
-    return NGX_OK;
+    return ngx_kexec_language(r, &language, &e->language);
 
 failed:
 
@@ -256,12 +237,10 @@ static void
 ngx_kexec_execute_wait(ngx_kexec_execute_t *e)
 {
     ngx_str_t            text;
-    ngx_connection_t    *c;
     ngx_http_cleanup_t  *cln;
     ngx_http_request_t  *r;
 
     r = e->request;
-    c = r->connection;
 
     e->claim.handler = ngx_kexec_execute_notice;
     e->claim.data = e;
@@ -286,21 +265,15 @@ ngx_kexec_execute_wait(ngx_kexec_execute_t *e)
         cln->data = e;
 
         e->timer.handler = ngx_kexec_execute_timer;
-        e->timer.data = c;
-        e->timer.log = c->log;
+        e->timer.data = r->connection;
+        e->timer.log = r->connection->log;
 
         e->waiting = 1;
     }
 
     ngx_add_timer(&e->timer, NGX_KEXEC_RECHECK);
 
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    if (c->read->ready) {
-        ngx_post_event(c->read, &ngx_posted_events);
-
-    } else if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
+    if (ngx_kexec_park(r) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 }

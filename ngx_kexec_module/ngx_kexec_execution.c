@@ -303,15 +303,21 @@ ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
 
     ngx_kexec_tell_end(ex);
 
+    ngx_kexec_leave(ex);
+}
+
+
+/*
+ * The slot goes on to a new kernel.  An interrupt that is on its way must not
+ * reach that, so its answer is waited for, as long as a REST call may take.
+ */
+
+void
+ngx_kexec_leave(ngx_kexec_execution_t *ex)
+{
     ngx_kexec_ask_no_more(ex);
 
     if (ex->http) {
-
-        /*
-         * An interrupt is on its way.  It must not reach the next kernel, so
-         * its answer is waited for, as long as a REST call may take.
-         */
-
         ex->leaving = 1;
         return;
     }

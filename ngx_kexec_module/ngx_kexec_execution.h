@@ -228,6 +228,7 @@ void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
 void ngx_kexec_forget(ngx_kexec_execution_t *ex);
+void ngx_kexec_leave(ngx_kexec_execution_t *ex);
 void ngx_kexec_done(ngx_kexec_execution_t *ex);
 
 /*

@@ -403,7 +403,6 @@ static ngx_int_t
 ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
 {
     ngx_str_t                   text;
-    ngx_connection_t           *c;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_health_waiter_t  *waiter;
 
@@ -451,17 +450,7 @@ ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
 
     cln->handler = ngx_kexec_health_cleanup;
 
-    c = r->connection;
-
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    if (c->read->ready) {
-        ngx_post_event(c->read, &ngx_posted_events);
-        return NGX_OK;
-    }
-
-    return ngx_handle_read_event(c->read, 0);
+    return ngx_kexec_park(r);
 }
 
 

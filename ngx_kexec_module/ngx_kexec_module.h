@@ -141,6 +141,13 @@ ngx_int_t ngx_kexec_add_header(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 
 
+/*
+ * Parks a request whose body was read until somebody answers it; a client that
+ * leaves meanwhile, or left already, ends it.  NGX_ERROR: nobody looks after
+ * it, the caller must finalize it.
+ */
+ngx_int_t ngx_kexec_park(ngx_http_request_t *r);
+
 /* a random UUID (RFC 9562, version 4), NGX_KEXEC_UUID_LEN bytes */
 void ngx_kexec_uuid(u_char *p);
 

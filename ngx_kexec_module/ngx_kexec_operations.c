@@ -73,8 +73,6 @@ static void ngx_kexec_interruption_timer(ngx_event_t *ev);
 static void ngx_kexec_interruption_look(ngx_kexec_interruption_t *in);
 static void ngx_kexec_interruption_cleanup(void *data);
 
-static ngx_int_t ngx_kexec_park(ngx_http_request_t *r);
-
 
 ngx_int_t
 ngx_kexec_restart_handler(ngx_http_request_t *r, ngx_str_t *id)
@@ -165,7 +163,11 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
 
     ngx_add_timer(&op->timer, rc == NGX_OK ? 0 : NGX_KEXEC_RECHECK);
 
-    return ngx_kexec_park(r);
+    if (ngx_kexec_park(r) == NGX_OK) {
+        return NGX_DONE;
+    }
+
+    pool = NULL;
 
 failed:
 
@@ -248,29 +250,6 @@ ngx_kexec_operation_refuse(ngx_http_request_t *r, ngx_uint_t status,
     text.len = ngx_snprintf(text.data, len, fmt, id) - text.data;
 
     ngx_kexec_answer_text(r, status, &text);
-
-    return NGX_DONE;
-}
-
-
-static ngx_int_t
-ngx_kexec_park(ngx_http_request_t *r)
-{
-    ngx_event_t  *rev;
-
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    rev = r->connection->read;
-
-    /* a client that left before is seen now or never */
-
-    if (rev->ready) {
-        ngx_post_event(rev, &ngx_posted_events);
-
-    } else if (ngx_handle_read_event(rev, 0) != NGX_OK) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-    }
 
     return NGX_DONE;
 }
@@ -465,24 +444,16 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
 
     if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
 
-        /* after a failure too: the kernel may be in any state */
-
-        op->ctx.epoch++;
-        op->ctx.process = 0;
-        op->ctx.ready = 0;
-        op->ctx.prepared = 0;
-
         if (status >= 200 && status < 300) {
-            op->ctx.owes_restore = 0;
-            op->ctx.dirty = 0;
-
+            ngx_kexec_zone_new_process(&op->ctx);
             ngx_kexec_zone_update(&op->claim, &op->ctx);
             ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
             return;
         }
 
-        /* what the last holder ran may still be running */
+        /* what the last holder ran may still be running, or nothing at all */
 
+        op->ctx.ready = 0;
         op->ctx.dirty = 1;
 
         ngx_kexec_zone_update(&op->claim, &op->ctx);
@@ -625,7 +596,12 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
     case NGX_OK:
         ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK,
                                           conf->interrupt_timeout));
-        return ngx_kexec_park(r);
+
+        if (ngx_kexec_park(r) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
+        return NGX_DONE;
 
     case NGX_DONE:
         ngx_kexec_interruption_cleanup(in);

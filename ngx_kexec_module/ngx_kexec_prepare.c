@@ -458,11 +458,7 @@ ngx_kexec_replaced(ngx_kexec_execution_t *ex)
         return;
     }
 
-    ex->ctx.ready = 0;
-    ex->ctx.prepared = 0;
-    ex->ctx.owes_restore = 0;
-    ex->ctx.process = 0;
-    ex->ctx.epoch++;
+    ngx_kexec_zone_new_process(&ex->ctx);
     ex->env_set = 0;
     ex->kernel->fresh = 1;
 
@@ -658,12 +654,7 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ngx_log_error(NGX_LOG_WARN, &ex->log, 0, "the kernel died%s",
                   dead ? " and was given up by Jupyter" : "");
 
-    ex->ctx.ready = 0;
-    ex->ctx.prepared = 0;
-    ex->ctx.owes_restore = 0;
-    ex->ctx.dirty = 0;
-    ex->ctx.process = 0;
-    ex->ctx.epoch++;
+    ngx_kexec_zone_new_process(&ex->ctx);
     ex->env_set = 0;
     ex->recover = 0;
     ex->kernel->fresh = 1;

@@ -574,17 +574,7 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 
         ngx_kexec_tell_end(ex);
 
-        ngx_kexec_ask_no_more(ex);
-
-        if (ex->http) {
-
-            /* an interrupt on its way must not reach the next kernel */
-
-            ex->leaving = 1;
-            return;
-        }
-
-        ngx_kexec_done(ex);
+        ngx_kexec_leave(ex);
         return;
     }
 

@@ -240,13 +240,9 @@ ngx_kexec_session_handler(ngx_kexec_http_t *http)
     ex->dead = 0;
     ex->asked_twice = 0;
     ex->step = 0;
-    ex->ctx.process = 0;
     ex->recover = 0;
-    ex->ctx.epoch++;
-    ex->ctx.ready = 0;
-    ex->ctx.prepared = 0;
-    ex->ctx.dirty = 0;
-    ex->ctx.owes_restore = 0;
+
+    ngx_kexec_zone_new_process(&ex->ctx);
 
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 

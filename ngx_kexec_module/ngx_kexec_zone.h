@@ -234,6 +234,9 @@ ngx_int_t ngx_kexec_zone_create(ngx_kexec_zone_t *zone,
 void ngx_kexec_zone_update(ngx_kexec_claim_t *claim,
     ngx_kexec_context_t *ctx);
 
+/* in a copy: the kernel's process is, or will be, another one */
+void ngx_kexec_zone_new_process(ngx_kexec_context_t *ctx);
+
 /*
  * By anybody who has the link of a context whose slot he does not hold:
  * Jupyter says that the kernel died (and starts it again), or that it is dead

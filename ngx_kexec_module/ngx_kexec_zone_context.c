@@ -749,6 +749,18 @@ ngx_kexec_zone_remove(ngx_kexec_claim_t *claim)
 
 
 void
+ngx_kexec_zone_new_process(ngx_kexec_context_t *ctx)
+{
+    ctx->epoch++;
+    ctx->process = 0;
+    ctx->ready = 0;
+    ctx->prepared = 0;
+    ctx->owes_restore = 0;
+    ctx->dirty = 0;
+}
+
+
+void
 ngx_kexec_zone_kernel_lost(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *context,
     ngx_kexec_id_t *kernel, ngx_uint_t dead)
 {
@@ -765,12 +777,7 @@ ngx_kexec_zone_kernel_lost(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *context,
         if (c->kernel.len == kernel->len
             && ngx_memcmp(c->kernel.data, kernel->data, kernel->len) == 0)
         {
-            c->ready = 0;
-            c->prepared = 0;
-            c->owes_restore = 0;
-            c->dirty = 0;
-            c->process = 0;
-            c->epoch++;
+            ngx_kexec_zone_new_process(c);
 
             if (dead) {
                 c->kernel.len = 0;
