@@ -800,7 +800,12 @@ ngx_kexec_client_vanished(ngx_kexec_client_t *client)
         return 0;
     }
 
-    return (ti.tcpi_retransmits || ti.tcpi_probes || ti.tcpi_backoff)
+    /*
+     * One may just be on its way.  The backoff does not count: it grows while
+     * a closed window is probed, and answered, with ever longer pauses.
+     */
+
+    return (ti.tcpi_retransmits > 1 || ti.tcpi_probes > 1)
            && ti.tcpi_last_ack_recv > client->conf->client_timeout;
 #else
     return 0;

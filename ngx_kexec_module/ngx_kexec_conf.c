@@ -577,6 +577,11 @@ ngx_http_kexec_token(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    if (klcf->token->lengths == NULL && !ngx_kexec_token_valid(&value[1])) {
+        return "has white space or other characters that no HTTP header can "
+               "hold";
+    }
+
     return NGX_CONF_OK;
 }
 
@@ -654,16 +659,12 @@ ngx_http_kexec_token_file(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     klcf->token_file.data = buf;
     klcf->token_file.len = last - buf;
 
-    while (buf < last) {
-        if (*buf <= ' ' || *buf >= 0x7f) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "the token in \"%V\" has white space or other "
-                               "characters that no HTTP header can hold",
-                               &value[1]);
-            return NGX_CONF_ERROR;
-        }
-
-        buf++;
+    if (!ngx_kexec_token_valid(&klcf->token_file)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the token in \"%V\" has white space or other "
+                           "characters that no HTTP header can hold",
+                           &value[1]);
+        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;

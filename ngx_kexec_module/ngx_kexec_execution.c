@@ -672,10 +672,23 @@ ngx_kexec_not_made(ngx_kexec_execution_t *ex)
 void
 ngx_kexec_gone(ngx_kexec_execution_t *ex)
 {
+    ngx_kexec_context_t  ctx;
+
     if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
         ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
                        "Failed to create context: its kernel is gone");
         return;
+    }
+
+    if (ex->state < NGX_KEXEC_EX_SENT
+        && ngx_kexec_zone_get(ex->claim.zone, &ex->claim.context, &ctx)
+           == NGX_OK
+        && ctx.kernel.len == 0)
+    {
+        /* another worker, whose link was up, heard that it was given up */
+
+        ex->ctx = ctx;
+        ex->dead = 1;
     }
 
     if (ex->dead) {

@@ -139,6 +139,7 @@ struct ngx_kexec_execution_s {
     ngx_kexec_ask_t             silent;         /* set-up or restore */
     ngx_uint_t                  step;           /* of the set-up */
     ngx_uint_t                  serial;         /* of message ids */
+    ngx_str_t                   error;          /* content of its reply */
     ngx_uint_t                  resent;
     ngx_uint_t                  aborted;
 

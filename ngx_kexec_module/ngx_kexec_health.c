@@ -502,8 +502,12 @@ ngx_kexec_health_handler_done(ngx_kexec_http_t *http)
         health->good = ngx_current_msec;
 
     } else {
-        busy = (http->status == 0
-                && ngx_strcmp(http->error, "timed out") == 0);
+
+        /* Jupyter 1.23 answers 500 while a kernel is starting */
+
+        busy = http->status >= 500
+               || (http->status == 0
+                   && ngx_strcmp(http->error, "timed out") == 0);
 
         text.data = buf;
 

@@ -276,6 +276,13 @@ ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
         return NULL;
     }
 
+    if (!ngx_kexec_token_valid(&token)) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "the value of \"kexec_token\" has characters that no "
+                      "HTTP header can hold, none is sent");
+        return server;
+    }
+
     server->token.len = token.len;
     server->token.data = ngx_pstrdup(pool, &token);
     if (server->token.data == NULL && token.len) {
@@ -283,6 +290,21 @@ ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
     }
 
     return server;
+}
+
+
+ngx_uint_t
+ngx_kexec_token_valid(ngx_str_t *token)
+{
+    size_t  i;
+
+    for (i = 0; i < token->len; i++) {
+        if (token->data[i] <= ' ' || token->data[i] >= 0x7f) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -117,6 +117,9 @@ ngx_kexec_server_t *ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
     ngx_http_request_t *r, ngx_pool_t *pool);
 
 
+/* can an HTTP header hold the token? */
+ngx_uint_t ngx_kexec_token_valid(ngx_str_t *token);
+
 /* points the server to where ctx is pinned; ctx must live as long */
 void ngx_kexec_server_at(ngx_kexec_server_t *server,
     ngx_kexec_context_t *ctx);

@@ -30,6 +30,9 @@
 static void ngx_kexec_run_busy(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_event(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
+static void ngx_kexec_run_keep_error(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
+static void ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
@@ -90,7 +93,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         ex->ask.status = reply.status;
 
         if (reply.status == NGX_KEXEC_REPLY_ERROR) {
-            ngx_kexec_run_event(ex, msg);
+            ngx_kexec_run_keep_error(ex, msg);
         }
 
         ngx_kexec_run_replied(ex);
@@ -193,6 +196,42 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 }
 
 
+/*
+ * The reply may overtake output, and the error on iopub, which comes where the
+ * code raised it.  So it is kept for the end, should that one be lost.
+ */
+
+static void
+ngx_kexec_run_keep_error(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
+{
+    if (ex->errored || ex->client == NULL) {
+        return;
+    }
+
+    ex->error.len = msg->content.len;
+    ex->error.data = ngx_pstrdup(ex->pool, &msg->content);
+}
+
+
+static void
+ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_message_t  msg;
+
+    if (ex->error.data == NULL || ex->errored) {
+        return;
+    }
+
+    ngx_memzero(&msg, sizeof(ngx_kexec_message_t));
+
+    msg.channel = NGX_KEXEC_CHANNEL_SHELL;
+    msg.type = NGX_KEXEC_MSG_EXECUTE_REPLY;
+    msg.content = ex->error;
+
+    ngx_kexec_run_event(ex, &msg);
+}
+
+
 static void
 ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 {
@@ -239,6 +278,7 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     ex->ending = 0;
     ex->ask.sent = 0;
 
+    ngx_kexec_run_kept_error(ex);
     ngx_kexec_tell_end(ex);
 
     if (ex->interrupts) {

@@ -81,6 +81,11 @@ my @refused = (
 
     ["two tokens", undef, "kexec_token other;",
      '"kexec_token" directive is duplicate'],
+    ["a token with a space", undef,
+     "location: location / { kexec_pass http://jupyter; "
+     . "kexec_token \"a b\"; }",
+     '"kexec_token" directive has white space or other characters that no '
+     . 'HTTP header can hold'],
     ["a token, then a file of one", undef,
      "kexec_token_file \$TEST_NGINX_SERVER_ROOT/html/token;",
      '"kexec_token_file" directive cannot be used beside "kexec_token"'],

@@ -145,6 +145,9 @@ class Faulty(Server):
         if self.deaths:
             self.allowed = "exited on signal 9"
         super().check_log()
+        found = self.log.lines("runtime error:")
+        if found:
+            ok(False, "nothing from UBSan", "\n".join(found[:10]))
         pids = set(self.workers())
         if self.deaths:
             return

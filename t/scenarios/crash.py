@@ -64,7 +64,9 @@ def killed_while_idle(server, rounds):
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_alive(pid), 5, "the kernel's end")
         a = server.run(code + "'ran'", context_id=context)
-        is_((told(a), result(a)), ("ok", "ran"), "a request sent while the kernel was down runs")
+        # it may run in the new kernel before Jupyter hears that one; then it is told that output was lost
+        ok(told(a) == "ok" and (result(a) == "ran" or "output_dropped" in a.types()),
+           "a request sent while the kernel was down runs", a.all())
         within(a.finished_at - a.sent_at, 10, "in time")
         is_(marks(), "+", "once")
         prepared(server, context, "cwd and environment are set again")

@@ -129,11 +129,11 @@ def silent_requests_aborted(server, rounds):
         since = jupyter.mark()
         jupyter.kernel(contexts[0], "set", abort_silent=10 ** 9)
         stream = with_env(server, contexts[0], "print with env never")
-        is_(verdict(stream), "KernelNotReady", "aborted for ever: told")
+        ok(verdict(stream) in ("KernelNotReady", "KernelUnresponsive"), "aborted for ever: told", verdict(stream))
         at_most(took(stream), 6.5, "within kexec_ready_timeout")
         is_(server.ran("print with env never", since), 0, "the code did not run")
         many = len(jupyter.log(since, ev="execute", silent=True))
-        ok(many < 2000, "without a storm of requests", "%d in %.1f s" % (many, took(stream)))
+        ok(many <= 200, "without a storm of requests", "%d in %.1f s" % (many, took(stream)))
         jupyter.kernel(contexts[0], "set", abort_silent=0)
         # while putting back
         stream = server.execute("print with env\nsleep 0.5", contexts[1], env_vars={"A": "secret"})

@@ -18,8 +18,9 @@ class Early(Nginx):
         super().__init__(jupyter, 1, True, location, {"DEFAULT_CONTEXTS": default_contexts}, start=False)
         self._script("conf")
         command = os.environ.get("NGINX", "/usr/sbin/nginx").split()
-        subprocess.run(command + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        env = {k: v for k, v in os.environ.items() if k != "NGINX"}     # nginx takes it for a list of inherited sockets
+        subprocess.run(command + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"], check=True, env=env,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.started = True
         wait_until(lambda: port_answers(self.port), 10, "nginx")
 
@@ -260,7 +261,7 @@ def make_down(state, seconds):
                         allowed |= {"ContextRestarted"}
                     if verdict(stream) not in allowed:
                         s.say("%s was told %s %r" % (name, verdict(stream), value(stream)))
-                for code in s.code, "print waited " + s.tag, "print came " + s.tag:
+                for code in s.code, "sleep 0.02\nprint waited " + s.tag, "print came " + s.tag:
                     runs = len(jupyter.log(s.mark, ev="start", code=code))
                     if runs > 1:
                         s.say("%r ran %d times" % (code, runs))

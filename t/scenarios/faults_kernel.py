@@ -415,7 +415,7 @@ def deleted(server, rounds):
                 server.run("print warm", context_id=context)
             a = server.execute("print a\nsleep 30", contexts[0])
             a.wait_for("stdout")
-            b = [server.execute("print b", contexts[0]) for _ in range(3)]
+            b = [server.execute("sleep 0.1\nprint b", contexts[0]) for _ in range(3)]
             time.sleep(0.1)
             for context in contexts[:4]:
                 jupyter.kernel(context, "delete")
