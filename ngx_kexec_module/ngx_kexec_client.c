@@ -32,7 +32,6 @@ static ngx_int_t ngx_kexec_client_more(ngx_kexec_out_t *out);
 static ngx_int_t ngx_kexec_client_close_block(ngx_kexec_client_t *client);
 static ngx_int_t ngx_kexec_client_spill(ngx_kexec_client_t *client,
     ngx_chain_t *cl);
-static void ngx_kexec_client_cut(ngx_kexec_client_t *client);
 static ngx_uint_t ngx_kexec_client_vanished(ngx_kexec_client_t *client);
 
 
@@ -60,6 +59,7 @@ ngx_kexec_client_create(ngx_http_request_t *r)
     client->request = r;
     client->conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
     client->last_pending = &client->pending;
+    client->last_after = &client->after;
     client->out.more = ngx_kexec_client_more;
     client->out.data = client;
 
@@ -338,7 +338,7 @@ ngx_kexec_client_write_handler(ngx_http_request_t *r)
     }
 
     if (client->ended && client->pending == NULL && client->block == NULL
-        && client->file_sent == client->file_size)
+        && client->file_sent == client->file_size && client->after == NULL)
     {
         /* what the socket did not take yet is nginx's to send */
 
@@ -417,7 +417,20 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
             }
 
         } else if (client->busy == NULL && !r->buffered && !c->buffered) {
-            break;
+
+            if (client->after == NULL) {
+                break;
+            }
+
+            /* the file is empty: there is room again */
+
+            client->pending = client->after;
+            client->last_pending = client->last_after;
+            client->after = NULL;
+            client->last_after = &client->after;
+            client->failed = 0;
+
+            continue;
         }
 
         rc = ngx_http_output_filter(r, out);
@@ -496,8 +509,6 @@ ngx_kexec_client_empty_file(ngx_kexec_client_t *client)
     client->temp_file->offset = 0;
     client->file_sent = 0;
     client->file_size = 0;
-    client->lines = 0;
-    client->failed = 0;
 }
 
 
@@ -533,13 +544,6 @@ ngx_kexec_client_file_part(ngx_kexec_client_t *client)
     b->file_pos = client->file_sent;
     b->file_last = ngx_min(client->file_size,
                            client->file_sent + NGX_KEXEC_FILE_PART);
-
-    if (client->lines > client->file_sent) {
-
-        /* half a line could not be taken back any more */
-
-        b->file_last = ngx_min(b->file_last, client->lines);
-    }
 
     client->file_sent = b->file_last;
 
@@ -630,18 +634,36 @@ ngx_kexec_client_close_block(ngx_kexec_client_t *client)
 
     ngx_kexec_client_make_room(client);
 
-    if (client->file_size
-        || client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size)
+    if (!client->failed
+        && (client->file_size
+            || client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size))
     {
-        return ngx_kexec_client_spill(client, cl);
+        if (ngx_kexec_client_spill(client, cl) == NGX_OK) {
+            return NGX_OK;
+        }
+
+        client->failed = 1;
     }
 
     cl->next = NULL;
+
+    if (client->failed) {
+
+        /*
+         * The disk is full.  The event that was begun, and how it all ended,
+         * wait in memory behind the file; other events are dropped.
+         */
+
+        *client->last_after = cl;
+        client->last_after = &cl->next;
+
+        return NGX_OK;
+    }
+
     *client->last_pending = cl;
     client->last_pending = &cl->next;
 
     client->kept += b->end - b->start;
-    client->last_byte = b->last[-1];
 
     return NGX_OK;
 }
@@ -650,13 +672,10 @@ ngx_kexec_client_close_block(ngx_kexec_client_t *client)
 static ngx_int_t
 ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
 {
-    u_char              *p;
     ssize_t              n;
-    ngx_buf_t           *b;
     ngx_temp_file_t     *tf;
     ngx_http_request_t  *r;
 
-    b = cl->buf;
     r = client->request;
     tf = client->temp_file;
 
@@ -678,100 +697,25 @@ ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
         client->temp_file = tf;
     }
 
-    n = 0;
-
     if (!r->connection->error) {
 
         n = ngx_write_chain_to_temp_file(tf, cl);
 
         if (n == NGX_ERROR) {
-            ngx_kexec_client_cut(client);
-
-        } else {
-            for (p = b->last; p > b->pos; p--) {
-
-                if (p[-1] == LF) {
-                    client->lines = tf->offset + (p - b->pos);
-                    break;
-                }
-            }
-
-            tf->offset += n;
-            client->file_size = tf->offset;
+            return NGX_ERROR;
         }
+
+        tf->offset += n;
+        client->file_size = tf->offset;
     }
 
-    b->pos = b->start;
-    b->last = b->start;
+    cl->buf->pos = cl->buf->start;
+    cl->buf->last = cl->buf->start;
 
     cl->next = client->free;
     client->free = cl;
 
-    return n == NGX_ERROR ? NGX_ERROR : NGX_OK;
-}
-
-
-/*
- * The disk is full.  The event that was begun is taken back, if none of it has
- * left yet; events are dropped from now on.
- */
-
-static void
-ngx_kexec_client_cut(ngx_kexec_client_t *client)
-{
-    u_char       *p, *end;
-    ngx_chain_t  *cl, *whole;
-
-    client->failed = 1;
-
-    if (client->lines < client->file_sent) {
-        goto failed;
-    }
-
-    if (client->file_size) {
-        client->file_size = client->lines;
-        client->temp_file->offset = client->lines;
-
-        if (client->lines) {
-            return;
-        }
-    }
-
-    /* it began in memory */
-
-    end = NULL;
-    whole = NULL;
-
-    for (cl = client->pending; cl; cl = cl->next) {
-
-        for (p = cl->buf->last; p > cl->buf->pos; p--) {
-
-            if (p[-1] == LF) {
-                whole = cl;
-                end = p;
-                break;
-            }
-        }
-    }
-
-    if (whole) {
-        whole->buf->last = end;
-        whole->next = NULL;
-        client->last_pending = &whole->next;
-        return;
-    }
-
-    if (client->pending == NULL && client->last_byte == LF) {
-        return;
-    }
-
-failed:
-
-    ngx_log_error(NGX_LOG_ERR, client->request->connection->log, 0,
-                  "output of an execution is cut, there is no room for its "
-                  "temporary file");
-
-    client->request->connection->error = 1;
+    return NGX_OK;
 }
 
 

@@ -46,6 +46,8 @@ struct ngx_kexec_client_s {
     ngx_chain_t                *block;          /* out's window */
     ngx_chain_t                *pending;        /* not given to nginx yet */
     ngx_chain_t               **last_pending;
+    ngx_chain_t                *after;          /* behind the file, if full */
+    ngx_chain_t               **last_after;
     ngx_chain_t                *busy;
     ngx_chain_t                *free;
     size_t                      kept;           /* bytes of memory in use */
@@ -54,8 +56,6 @@ struct ngx_kexec_client_s {
     ngx_buf_t                  *file_buf;       /* part given to nginx */
     off_t                       file_sent;
     off_t                       file_size;
-    off_t                       lines;          /* end of the last whole one */
-    u_char                      last_byte;      /* of what went to memory */
 
     off_t                       sent;           /* when the timer was set */
 

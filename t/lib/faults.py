@@ -63,7 +63,7 @@ def main():
     parser.add_argument("--many", action="store_true")
     parser.add_argument("--only", action="append")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--jobs", "-j", type=int, default=int(os.environ.get("JOBS", "4")))
+    parser.add_argument("--jobs", "-j", type=int, default=int(os.environ.get("JOBS", "10")))
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.list:
