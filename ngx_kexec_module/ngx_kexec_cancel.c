@@ -10,11 +10,12 @@
 #include <ngx_kexec_execution.h>
 
 
-#define NGX_KEXEC_BARRIER       5000
-#define NGX_KEXEC_RETRY         1000
+#define NGX_KEXEC_INTERRUPT_START  100
+#define NGX_KEXEC_BARRIER          5000
+#define NGX_KEXEC_RETRY            1000
 
 /* a kernel that is to be killed may take its time to end in order */
-#define NGX_KEXEC_RESTART_TIME  60000
+#define NGX_KEXEC_RESTART_TIME     60000
 
 
 static ngx_uint_t ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex);
@@ -25,9 +26,8 @@ static void ngx_kexec_restart_failed(ngx_kexec_http_t *http);
 
 
 /*
- * When interrupts are sent, in milliseconds after the first.  A kernel says
- * that it is busy a moment before it is ready to be interrupted, and code may
- * swallow one, so there are many.
+ * When interrupts are sent, in milliseconds after the first: one may come in
+ * the wrong moment and be lost, or be swallowed by the code.
  */
 
 static ngx_msec_t  ngx_kexec_interrupt_times[] = { 0, 100, 300, 1000, 2000,
@@ -108,7 +108,13 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
                            ex->conf->interrupt_timeout);
         }
 
-        ngx_kexec_interrupt(ex);
+        if (ex->interrupts) {
+            ngx_kexec_interrupt(ex);
+
+        } else {
+            ngx_kexec_interrupt_first(ex);
+        }
+
         break;
 
     default:
@@ -120,6 +126,33 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 
     if (ex->kernel->open) {
         ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+    }
+}
+
+
+/*
+ * ipykernel says that it is busy a moment before it can be interrupted: until
+ * then an interrupt is lost or, in the middle of that, even ends the process.
+ * Any other message of the code shows that it runs.  Where none comes, 100 ms
+ * are enough.
+ */
+
+void
+ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex)
+{
+    if (ex->cancel == NGX_KEXEC_CANCEL_NONE || ex->interrupts) {
+        return;
+    }
+
+    if (ex->ask.iopub) {
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+        ngx_kexec_interrupt(ex);
+        return;
+    }
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_INTERRUPT))) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT,
+                       NGX_KEXEC_INTERRUPT_START);
     }
 }
 

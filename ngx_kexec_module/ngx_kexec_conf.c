@@ -292,6 +292,7 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_kexec_loc_conf_t  *prev = parent;
     ngx_http_kexec_loc_conf_t  *conf = child;
 
+    u_char                      *p, *last;
     ngx_http_core_loc_conf_t    *clcf;
     ngx_http_kexec_loc_conf_t  **startup;
     ngx_http_kexec_main_conf_t  *kmcf;
@@ -389,6 +390,17 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                       "\"kexec_default_cwd\" is longer than %d bytes",
                       NGX_KEXEC_CWD_LEN);
         return NGX_CONF_ERROR;
+    }
+
+    last = conf->cwd.data + conf->cwd.len;
+
+    for (p = conf->cwd.data; p < last; /* void */ ) {
+
+        if (ngx_utf8_decode(&p, last - p) > 0x10ffff) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"kexec_default_cwd\" is not UTF-8");
+            return NGX_CONF_ERROR;
+        }
     }
 
     if (conf->defaults == NULL) {

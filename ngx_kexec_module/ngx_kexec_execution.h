@@ -254,6 +254,7 @@ void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason);
 void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);
+void ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex);
 void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
 void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
 

@@ -101,8 +101,11 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     }
 
     if (msg->type != NGX_KEXEC_MSG_STATUS) {
+        ex->ask.iopub = 1;
+
         ngx_kexec_run_busy(ex);
         ngx_kexec_run_event(ex, msg);
+        ngx_kexec_interrupt_first(ex);
         return;
     }
 
@@ -111,6 +114,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     case NGX_KEXEC_STATE_BUSY:
         ex->ask.busy = 1;
         ngx_kexec_run_busy(ex);
+        ngx_kexec_interrupt_first(ex);
         break;
 
     case NGX_KEXEC_STATE_IDLE:
@@ -147,7 +151,6 @@ ngx_kexec_run_busy(ngx_kexec_execution_t *ex)
 
     if (ex->cancel) {
         ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
-        ngx_kexec_interrupt(ex);
     }
 }
 

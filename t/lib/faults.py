@@ -9,13 +9,16 @@
     main()
 
 Each scenario has servers of its own and is run in a process of its own, several at a time (--jobs), since most of
-them wait.  The other options are those of scenario.py.
+them wait; --all is for those of all the scripts.  The other options are those of scenario.py.  When a scenario fails,
+its servers' directory is kept, with scripted.log: what Jupyter saw.  SLACK=3 makes all limits longer, for a build with
+ASan (NGINX= a script that preloads its libraries).
 
 Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own: see gather(),
 table() and parallel().
 """
 
 import argparse
+import glob
 import random
 import threading
 import traceback
@@ -64,6 +67,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", "-j", type=int, default=int(os.environ.get("JOBS", "10")))
+    parser.add_argument("--all", action="store_true", help="of all scripts faults*.py, 24 at a time")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.list:
@@ -71,8 +75,13 @@ def main():
         sys.exit(0)
     if args.alone:
         run_alone(args.alone, args)
-    chosen = [n for n, s in _scenarios.items() if (not args.only or n in args.only)
+    script = os.path.abspath(sys.argv[0])
+    chosen = [(script, n) for n, s in _scenarios.items() if (not args.only or n in args.only)
               and (not args.workers or str(s[3]) in args.workers.split(","))]
+    if args.all:
+        scripts = sorted(glob.glob(os.path.join(os.path.dirname(script), "faults*.py")))
+        chosen = [(s, n) for s in scripts for n in subprocess.check_output([sys.executable, s, "--list"], text=True).split()]
+        args.jobs = 24
     options = ["--many"] * args.many + (["--rounds", str(args.rounds)] if args.rounds else [])
     start = time.monotonic()
     jobs = [threading.Thread(target=run_jobs, args=(chosen, options), daemon=True) for _ in range(args.jobs)]
@@ -92,8 +101,8 @@ def run_jobs(chosen, options):
         with _lock:
             if not chosen:
                 return
-            name = chosen.pop(0)
-        process = subprocess.run([sys.executable, os.path.abspath(sys.argv[0]), "--alone", name, *options],
+            script, name = chosen.pop(0)
+        process = subprocess.run([sys.executable, script, "--alone", name, *options],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         with _lock:
             tests = kexec_test._tests

@@ -144,6 +144,42 @@ def leave_at_any_time(server, rounds):
             within(b.finished_at - left, 1, "soon")
 
 
+@scenario(rounds=2, many=50)
+def armed_but_not_safe(server, rounds):
+    """ipykernel ends when SIGINT comes between its being armed and the code, or behind the code: it never does.
+    The kernel is made slow in these places, so that they can be met."""
+    context = server.create_context()
+    told(server.run("""
+import time
+x = 7
+kernel = get_ipython().kernel
+def slow(pre, post):
+    pre_hook, post_hook = kernel.pre_handler_hook, kernel.post_handler_hook
+    def new_pre():
+        pre_hook()
+        time.sleep(pre)
+    def new_post():
+        time.sleep(post)
+        post_hook()
+    kernel.pre_handler_hook, kernel.post_handler_hook = new_pre, new_post
+slow(0.05, 0)
+""", context_id=context))
+    for i in range(rounds):
+        a = server.execute("time.sleep(300)", context)
+        left = a.close()
+        b = server.run("x", context_id=context)
+        is_((told(b), result(b)), ("ok", "7"), "left before the code: the kernel lives")
+        within(b.finished_at - left, 1, "and is free")
+    told(server.run("slow(0, 0.1)", context_id=context))
+    for i in range(rounds):
+        a = server.execute("print('end')", context)
+        a.wait_for("stdout")
+        left = a.close()
+        b = server.run("x", context_id=context)
+        is_((told(b), result(b)), ("ok", "7"), "left at the end of the code: the kernel lives")
+        within(b.finished_at - left, 1, "and is free")
+
+
 @scenario(rounds=1, many=50)
 def crowd(server, rounds):
     """40 clients, each second one leaves at a random time: the others run in the order of their arrival."""

@@ -184,7 +184,7 @@ def cut_in_setup(server, rounds):
     for i in range(rounds):
         contexts = server.contexts(8)
         mark = jupyter.mark()
-        jupyter.set(silent_delay=0.3)
+        jupyter.set(silent_delay=0.7)
         streams = []
         for n, context in enumerate(contexts):
             streams.append(server.execute("print with env %d" % n, context, env_vars={"A": "secret"}))
@@ -194,7 +194,7 @@ def cut_in_setup(server, rounds):
             jupyter.kernel(context, ["cut", "close"][n % 2])
         gather(streams, 12)
         is_([(verdict(s), s.text()) for s in streams], [("ok", "with env %d\n" % n) for n in range(8)], "all run")
-        at_most(max(took(s) for s in streams), 3.5, "soon")
+        at_most(max(took(s) for s in streams), 4, "soon")
         is_([server.ran("print with env %d" % n, mark) for n in range(8)], [1] * 8, "once")
         jupyter.set(silent_delay=None)
         for context in contexts:

@@ -16,11 +16,15 @@ class Early(Nginx):
 
     def __init__(self, jupyter, location=CONF, default_contexts="python"):
         super().__init__(jupyter, 1, True, location, {"DEFAULT_CONTEXTS": default_contexts}, start=False)
-        self._script("conf")
         command = os.environ.get("NGINX", "/usr/sbin/nginx").split()
         env = {k: v for k, v in os.environ.items() if k != "NGINX"}     # nginx takes it for a list of inherited sockets
-        subprocess.run(command + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"], check=True, env=env,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(3):
+            self._script("conf")
+            command_line = command + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"]
+            if not subprocess.run(command_line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL).returncode:
+                break
+            self.port = self.env["PORT"] = free_port()      # somebody was quicker
         self.started = True
         wait_until(lambda: port_answers(self.port), 10, "nginx")
 

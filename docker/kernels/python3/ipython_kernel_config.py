@@ -23,3 +23,37 @@ def lift_mark(make_socket):
 
 
 IPKernelApp.init_iopub = lift_mark(IPKernelApp.init_iopub)
+
+
+# A SIGINT between the moment when ipykernel arms it and the one when the code
+# runs, or behind the code until it is ignored again, ends the kernel's process
+# in order; one that comes while the kernel replies eats the reply.  So only
+# the code itself, and the handlers of widgets, are interrupted.  Whoever
+# interrupts and sees no effect tries again.
+
+from ipykernel import kernelbase
+from ipykernel.ipkernel import IPythonKernel
+
+INTERRUPTIBLE = {IPythonKernel.do_execute.__code__}
+
+try:
+    from ipykernel.comm.manager import CommManager
+
+    for name in ("comm_open", "comm_msg", "comm_close"):
+        code = getattr(getattr(CommManager, name, None), "__code__", None)
+        if code is not None:
+            INTERRUPTIBLE.add(code)
+
+except ImportError:
+    pass
+
+
+def interrupt(number, frame):
+    while frame is not None:
+        if frame.f_code in INTERRUPTIBLE:
+            raise KeyboardInterrupt
+
+        frame = frame.f_back
+
+
+kernelbase.default_int_handler = interrupt
