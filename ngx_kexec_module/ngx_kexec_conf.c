@@ -396,6 +396,11 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     for (p = conf->cwd.data; p < last; /* void */ ) {
 
+        if (*p < 0x80) {
+            p++;
+            continue;
+        }
+
         if (ngx_utf8_decode(&p, last - p) > 0x10ffff) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "\"kexec_default_cwd\" is not UTF-8");
