@@ -227,6 +227,8 @@ class Situation:
         # with env_vars: they were put back, or the process is another one
         state_ = self.jupyter.state()["kernels"].get(self.server.kernel(self.context), {})
         silent = state_.get("silent", [])
+        if not any("chdir" in s for s in silent):
+            self.say("the kernel is not prepared: %r" % [s[:30] for s in silent])
         sets = [k for k, s in enumerate(silent) if "secret" in s]
         restores = [k for k, s in enumerate(silent) if "del sys.__kexec_env__" in s]
         if sets and (not restores or restores[-1] < sets[-1]):

@@ -415,6 +415,26 @@ def link_never_back(server, rounds):
     at_most(b.finished_at - left, 9, "in time")
 
 
+@scenario()
+def barrier_without_link(server, rounds):
+    """The code has ended after an interrupt whose call failed, and its link cannot be opened again."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    jupyter.set(interrupt={"act": True, "delay_after": 0.5, "reset": True})
+    a = server.execute("print a\nsleep 30", context)
+    a.wait_for("stdout")
+    mark = jupyter.mark()
+    left = a.close()
+    jupyter.wait(since=mark, ev="end", silent=False)
+    jupyter.set(channels={"status": 503})
+    jupyter.kernel(context, "cut")
+    jupyter.wait(since=mark, ev="kernel_restarted", timeout=14)
+    jupyter.set(channels=None, interrupt=None)
+    b = gather([server.execute("print b", context)], 10)[0]
+    is_(verdict(b), "ok", "the next one runs")
+    at_most(b.finished_at - left, 15, "in time")
+
+
 # Recovery of what a dead worker left
 
 

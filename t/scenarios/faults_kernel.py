@@ -245,6 +245,51 @@ def died_without_link(server, rounds):
 
 
 @scenario(many=10)
+def replaced_in_setup(server, rounds):
+    """The same while variables are being set: all of the set-up is done again."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for how in "die", "restart":
+            context = server.create_context()
+            kernel = server.kernel(context)
+            mark = jupyter.mark()
+            jupyter.kernel(context, "set", silent_delay=0.4)
+            a = server.execute("env", context, env_vars={"A": "secret"})
+            jupyter.wait(since=mark, ev="start", silent=True)
+            jupyter.set(channels={"delay": 0.8, "times": 1})
+            jupyter.kernel(context, "cut")
+            jupyter.wait(since=mark, ev="ws_close")
+            jupyter.kernel(context, how)
+            gather([a], 10)
+            is_(verdict(a), "ok", how + ": it runs")
+            silent = json.loads(a.text() or "[]")
+            ok([True for s in silent if "chdir" in s] and [True for s in silent if "secret" in s], "with directory and variables",
+               repr([s[:40] for s in silent]))
+            prepared(server, context, "so does the next one")
+
+
+@scenario(many=10)
+def ready_too_late(server, rounds):
+    """Code was sent, its process dies, the next one keeps the request but takes too long: what it was told is true, and the
+    next one is not blocked by it."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.kernel(context, "set", die_keeps_queue=True, autorestart_delay=0.1, start_delay=6)
+        jupyter.kernel(context, "foreign", seconds=20)
+        code = "print late %d\nsleep 60" % i
+        a = server.execute(code, context)
+        jupyter.wait(ev="execute", code=code)
+        jupyter.kernel(context, "die")
+        gather([a], 9)
+        ok(verdict(a) in ("KernelNotReady", "JupyterUnavailable"), "it is told", verdict(a))
+        jupyter.wait(ev="start", code=code, timeout=10)
+        ok("did not run" not in value(a), "not that it did not run", value(a))
+        jupyter.kernel(context, "set", die_keeps_queue=False, autorestart_delay=0.1, start_delay=0.02)
+        server.usable(context, limit=4)
+
+
+@scenario(many=10)
 def restarted_by_somebody(server, rounds):
     """POST restart by somebody else, no status tells of it: who runs is told, later ones find a prepared kernel."""
     jupyter = server.jupyter
