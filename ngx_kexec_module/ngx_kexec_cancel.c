@@ -45,7 +45,8 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
     if (reason <= ex->cancel) {
 
         if (reason == NGX_KEXEC_CANCEL_INTERRUPT
-            && ex->state == NGX_KEXEC_EX_BUSY && ex->http == NULL
+            && ex->state == NGX_KEXEC_EX_BUSY
+            && (ex->http == NULL || ex->asking)
             && !(ex->waits & (1 << NGX_KEXEC_WAIT_INTERRUPT)))
         {
             /* asked again after the last one was given up */
@@ -346,6 +347,7 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
             ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
                            ex->conf->interrupt_timeout);
+            ngx_kexec_ask_jupyter(ex);
             return;
         }
 

@@ -29,6 +29,7 @@ static void ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_timer(ngx_event_t *ev);
 static void ngx_kexec_execution_timed(ngx_kexec_execution_t *ex,
     ngx_kexec_wait_e wait);
+static const char *ngx_kexec_execution_orphan(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_arm(ngx_kexec_execution_t *ex);
 
 static void ngx_kexec_execution_free(ngx_event_t *ev);
@@ -424,6 +425,25 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
 
 
 /*
+ * Code that was sent before its kernel died may still run in the next process:
+ * whoever has the slot then must look for it.
+ */
+
+static const char *
+ngx_kexec_execution_orphan(ngx_kexec_execution_t *ex)
+{
+    if (!ex->ask.sent) {
+        return "did not run";
+    }
+
+    ex->ctx.dirty = 1;
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    return "may or may not have run";
+}
+
+
+/*
  * An execution that is not done always has its timer set: a worker that leaves
  * gracefully waits for timers only.
  */
@@ -467,8 +487,9 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_READY:
         ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
-                       "the kernel was not ready within %M s, the code did "
-                       "not run", ex->conf->ready_timeout / 1000);
+                       "the kernel was not ready within %M s, the code %s",
+                       ex->conf->ready_timeout / 1000,
+                       ngx_kexec_execution_orphan(ex));
         break;
 
     case NGX_KEXEC_WAIT_CONNECT:
@@ -490,13 +511,14 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
             ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
                            "JupyterUnavailable", "Jupyter could not be "
-                           "reached for %M s, the code did not run",
-                           ex->conf->reconnect_timeout / 1000);
+                           "reached for %M s, the code %s",
+                           ex->conf->reconnect_timeout / 1000,
+                           ngx_kexec_execution_orphan(ex));
             break;
         }
 
         ngx_kexec_tell(ex, "JupyterUnavailable", "Jupyter could not be "
-                       "reached for %M s while the code was running, its "
+                       "reached for %M s after the code was sent, its "
                        "output is lost from there on",
                        ex->conf->reconnect_timeout / 1000);
         ngx_kexec_tell_end(ex);

@@ -438,6 +438,7 @@ ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         ex->ctx.prepared = 0;
         ex->ctx.owes_restore = 0;
         ex->ctx.epoch++;
+        ex->step = 0;
     }
 
     ex->ctx.process = process;
@@ -460,6 +461,7 @@ ngx_kexec_replaced(ngx_kexec_execution_t *ex)
 
     ngx_kexec_zone_new_process(&ex->ctx);
     ex->env_set = 0;
+    ex->step = 0;
     ex->kernel->fresh = 1;
 
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);

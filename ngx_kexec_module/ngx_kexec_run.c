@@ -554,6 +554,7 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     ex = http->data;
     ex->http = NULL;
     ex->asking = 0;
+    ex->unheard = (http->status == 0);
 
     if (ex->leaving) {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
@@ -604,6 +605,15 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    if (ex->ending) {
+
+        /* the code was over */
+
+        ngx_kexec_ask_no_more(ex);
+        ngx_kexec_run_end(ex);
+        return;
+    }
 
     if (ex->state == NGX_KEXEC_EX_BUSY) {
 

@@ -325,8 +325,9 @@ def cut_while_busy(server, rounds):
     def run(contexts, protocol):
         ends = ["cut", "cut_mid_frame", "close", "close 1000", "close 1001 going", "close 1009 big", "close 1011 error",
                 "close 1012", "close 4000 own"]
-        # 0.1 s: what is on its way when a connection is reset is lost
-        cases = [Case(end, "%ssleep 0.1\n%s\n%ssleep 0.05\n%s" % (lines(0, 50), end, lines(50, 100), lines(100, 150)), "ok",
+        # what is on its way when a connection is reset is lost, and what comes before a close is answered
+        cases = [Case(end, "%ssleep 0.1\n%s\n%s%ssleep 0.05\n%s" % (
+                          lines(0, 50), end, "sleep 0.3\n" * ("close" in end), lines(50, 100), lines(100, 150)), "ok",
                       "".join("%d\n" % n for n in range(150)), False, 0, 5) for end in ends]
         cases += [Case(end + ", silent", "print 0\nsleep 0.1\n%s\nsleep 1\nprint 1" % end, "ok", "0\n1\n", False, 1, 5)
                   for end in ends[:4]]

@@ -114,7 +114,7 @@ def died_while_busy(server, rounds):
                     # without busy it is not known to have started before its process ended
                     wanted = ("KernelDied",) if n != 2 else ("KernelDied", "ok")
                     ok(verdict(stream) in wanted, "%s, %r: told" % (delay, codes[n]), verdict(stream))
-                    at_most(took(stream), delay + 1.5, "soon")
+                    at_most(took(stream), delay + 2.5, "soon")
             is_([len(jupyter.log(mark, ev="start", code=c)) for c in codes[:2] + codes[3:]], [1] * 4, "each ran once")
             is_([(verdict(s), s.text()) for s in b], [("ok", "1\n")] * 5, "who waits is the first in the new process")
             for context in contexts:
