@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from kexec_test import *
 
 LINES, SIZE = 10000, 1000
-EXPECTED = "".join("%d ".ljust(0) % i + "x" * (SIZE - len("%d " % i) - 1) + "\n" for i in range(LINES))
+EXPECTED = "".join("%d " % i + "x" * (SIZE - len("%d " % i) - 1) + "\n" for i in range(LINES))
 
 GZIP = "gzip on; gzip_types application/x-ndjson; gzip_min_length 1; "
 

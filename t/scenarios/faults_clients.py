@@ -103,6 +103,76 @@ def storm(server, rounds):
     is_(statuses, [0] * len(statuses), "nothing is left in any kernel")
 
 
+@scenario(rounds=1, many=30, workers=4)
+def operations(server, rounds):
+    """Restarts, interrupts, deletions and new contexts among executions, with calls that fail: each is answered, once, and in
+    the end Jupyter has the contexts that there are, and no other."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(6)
+        jupyter.set(order="random", interrupt={"delay": [0, 0.1]}, restart={"delay": [0, 0.2]}, session_delete={"delay": [0, 0.1]},
+                    session_create={"delay": [0, 0.1]}, silent_delay=0.01)
+        mark = jupyter.mark()
+        lines = ["print 1", "sleep 0.2", "sleep 20", "swallow 0.5", "error E no", "abort 1\nprint 1", "flood 100 100"]
+
+        def client(seed):
+            rng = random.Random(i * 1000 + seed)
+            for k in range(4):
+                n = rng.randrange(len(contexts))
+                context = contexts[n]
+                what = rng.choice(["execute"] * 8 + ["restart", "restart", "interrupt", "interrupt", "delete"])
+                if what != "execute":
+                    path = "/contexts/" + context + ("" if what == "delete" else "/" + what)
+                    stream = server.stream("DELETE" if what == "delete" else "POST", path)
+                    if rng.random() < 0.2:
+                        time.sleep(rng.uniform(0, 0.1))
+                        rng.choice(LEAVE)(stream)
+                        continue
+                    stream.finish(20)
+                    # 500, 503: where a call was made to fail
+                    if stream.status not in (200, 404, 500, 503, 504) or stream.ended != "complete":
+                        yield "%s: %s %s %r" % (what, stream.status_line, stream.ended, stream.body)
+                    if what == "delete" and stream.status == 200:
+                        contexts[n] = server.create_context()
+                    continue
+                code = rng.choice(lines) + "\nprint %d.%d.%d" % (i, seed, k)
+                fields = {"timeout": rng.uniform(0.1, 1.5)} if "20" in code or rng.random() < 0.3 else {}
+                if rng.random() < 0.3:
+                    fields["env_vars"] = {"A": "1"}
+                stream = server.execute(code, context, **fields)
+                if rng.random() < 0.3:
+                    time.sleep(rng.uniform(0, 0.5))
+                    rng.choice(LEAVE)(stream)
+                    continue
+                stream.finish(40)
+                if stream.status == 404:
+                    continue
+                if verdict(stream) not in ("ok", "E", "ExecutionTimeout", "KeyboardInterrupt", "ContextRestarted", "ContextDeleted",
+                                           "ExecutionInterrupted"):
+                    yield "%r: %s %r" % (code, verdict(stream), value(stream))
+
+        def trouble():
+            rng = random.Random(i)
+            for _ in range(10):
+                time.sleep(rng.uniform(0, 0.4))
+                call = rng.choice(["restart", "interrupt", "session_delete"])
+                jupyter.set(**{call: {"delay": [0, 0.1], "status": 500, "times": 1}})
+            jupyter.set(restart=None, interrupt=None, session_delete=None)
+            return []
+
+        none(parallel([lambda n=n: list(client(n)) for n in range(40)] + [trouble], 90), "160 requests: each is answered, once")
+        jupyter.set(restart=None, interrupt=None, session_delete=None, session_create=None, silent_delay=None)
+        for context in contexts:
+            server.usable(context, limit=8)
+        ran = [r["code"] for r in jupyter.log(mark, ev="start", silent=False) if r["code"].rpartition("print ")[2].count(".") == 2]
+        is_(sorted({c for c in ran if ran.count(c) > 1}), [], "nothing ran twice")
+        listed = sorted(c["id"] for c in server.request("GET", "/contexts").json())
+        there = sorted(s["path"].partition("kexec-")[2][:36] for s in server.rest("GET", "/api/sessions").json())
+        is_(there, listed, "Jupyter has these contexts")
+        for context in contexts:
+            server.request("DELETE", "/contexts/" + context)
+
+
 @scenario(many=20, workers=4)
 def evicted_links(server, rounds):
     """A context that is used by one worker after the other: each link takes the last one's place, nothing is lost."""
