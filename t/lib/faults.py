@@ -80,7 +80,8 @@ def main():
               and (not args.workers or str(s[3]) in args.workers.split(","))]
     if args.all:
         scripts = sorted(glob.glob(os.path.join(os.path.dirname(script), "faults*.py")))
-        chosen = [(s, n) for s in scripts for n in subprocess.check_output([sys.executable, s, "--list"], text=True).split()]
+        chosen = [(s, n) for s in scripts for n in subprocess.check_output([sys.executable, s, "--list"],
+                                                                           text=True).split()]
         args.jobs = 24
     options = ["--many"] * args.many + (["--rounds", str(args.rounds)] if args.rounds else [])
     start = time.monotonic()
@@ -177,7 +178,8 @@ class Faulty(Server):
         """What Jupyter saw, beside nginx's own logs."""
         with open(os.path.join(self.run_dir, "scripted.log"), "w") as f:
             for r in self.jupyter.log():
-                f.write("%.3f %s\n" % (r["t"], json.dumps({k: v for k, v in r.items() if k not in ("t", "content", "header")})))
+                f.write("%.3f %s\n" % (r["t"], json.dumps({k: v for k, v in r.items()
+                                                           if k not in ("t", "content", "header")})))
 
     def fresh(self):
         """No faults, no log; kernels stay."""

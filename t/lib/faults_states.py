@@ -7,7 +7,8 @@ from faults import *
 STATES = ["linking", "probing", "setup", "sent", "busy", "ending", "barrier", "restoring", "restarting"]
 WATCHED = {"linking", "probing", "setup", "sent", "busy", "ending"}     # there is a client still
 
-EVENTS = ["die", "dead", "delete", "restart behind the back", "interrupt behind the back", "cut", "close", "close 1009", "close 1011",
+EVENTS = ["die", "dead", "delete", "restart behind the back", "interrupt behind the back", "cut", "close",
+          "close 1009", "close 1011",
           "leave", "POST restart", "DELETE", "POST interrupt", "nothing"]
 
 # what the client is told, where it is not "ok"
@@ -17,7 +18,8 @@ TOLD = {
     "delete": {s: {"ContextDeleted"} for s in STATES} | {"busy": {"ContextDeleted", "KeyboardInterrupt"},
                                                        "ending": {"ok", "ContextDeleted"},
                                                        "setup": {"ContextDeleted", "EnvironmentError"}},
-    "restart behind the back": {"busy": {"KeyboardInterrupt", "ExecutionLost", "KernelDied"}, "setup": {"ok", "EnvironmentError"},
+    "restart behind the back": {"busy": {"KeyboardInterrupt", "ExecutionLost", "KernelDied"},
+                                "setup": {"ok", "EnvironmentError"},
                                 "ending": {"ok", "KernelDied", "ExecutionLost"}},
     "interrupt behind the back": {"busy": {"KeyboardInterrupt"}, "setup": {"EnvironmentError"}, "ending": {"ok"}},
     "close 1009": {"sent": {"CodeTooLarge"}, "setup": {"EnvironmentError"}},
@@ -172,7 +174,8 @@ class Situation:
             told_ = TOLD.get(event, {}).get(state, {"ok"})
             if verdict(self.a) not in told_:
                 self.say("told %s %r, not %s" % (verdict(self.a), value(self.a), "/".join(told_)))
-            self.limit(self.a, 14 if state in ("busy", "ending") and event in ("delete", "restart behind the back") else 9, "its end")
+            self.limit(self.a, 14 if state in ("busy", "ending")
+                       and event in ("delete", "restart behind the back") else 9, "its end")
             if verdict(self.a) == "ok" and not dropped(self.a) and "begin" not in self.a.text():
                 self.say("output is missing without a word")
 
@@ -187,7 +190,8 @@ class Situation:
             if state == "restarting":
                 allowed = allowed | {"ContextRestarted"}
             if event == "restart behind the back" and state == "busy":
-                allowed = allowed | {"ExecutionLost", "KernelDied", "KeyboardInterrupt"}    # it had begun in the old process
+                allowed = allowed | {"ExecutionLost", "KernelDied",
+                                     "KeyboardInterrupt"}    # it had begun in the old process
             if event == "DELETE" and self.b.status == 404:
                 pass
             elif verdict(self.b) not in allowed:
@@ -220,7 +224,8 @@ class Situation:
                 self.say("gone, but still answered %s" % answer.status)
             return
         last = gather([self.server.execute("print after %s" % self.tag, self.context)], 12)[0]
-        if (verdict(last), last.text()) != ("ok", "after %s\n" % self.tag) and not (verdict(last) == "ok" and dropped(last)):
+        if (verdict(last), last.text()) != ("ok", "after %s\n" % self.tag) and not (verdict(last) == "ok"
+                                                                                    and dropped(last)):
             self.say("the next one: %s %r %r" % (verdict(last), value(last), last.text()))
         if self.event in ("leave", "nothing", "cut", "close", "POST interrupt") and took(last) > 6 * SLACK:
             self.say("the next one took %.1f s" % took(last))

@@ -169,7 +169,8 @@ def foreign(server, rounds):
             is_((verdict(stream), stream.text()), ("ok", "b\n"), "%d: the next one runs" % n)
             at_most(stream.finished_at - began, seconds + 1, "soon after the foreign cell")
             interrupts = jupyter.log(mark, ev="interrupt", kernel=kernels[n])
-            is_([r for r in interrupts if cells[n] in (r["executing"], r["landed_in"])], [], "the foreign cell was not interrupted")
+            is_([r for r in interrupts if cells[n] in (r["executing"], r["landed_in"])], [],
+                "the foreign cell was not interrupted")
             foreign_ran = jupyter.log(mark, ev="ran", msg_id=cells[n])
             is_([r["status"] for r in foreign_ran], ["ok"], "%d: it ran to its end" % n)
             ok(stream.finished_at > foreign_ran[0]["t"], "before the next one")
@@ -213,8 +214,10 @@ def deadlines(server, rounds):
         cases = [
             Case("sleep", "print 1\nsleep 30", "ExecutionTimeout", "1\n", False, 0.4, 1.2, timeout=0.5),
             Case("swallows", "print 1\nswallow 30", "ExecutionTimeout", "1\n", False, 2, 4, timeout=0.5),
-            Case("swallows for a while", "print 1\nswallow 1\nprint 2", "ExecutionTimeout", None, False, 1, 3, timeout=0.5),
-            Case("uninterruptible", "print 1\nsleep_uninterruptible 1.5\nprint 2", "ExecutionTimeout", "1\n", False, 1.2, 3,
+            Case("swallows for a while", "print 1\nswallow 1\nprint 2", "ExecutionTimeout", None, False, 1, 3,
+                 timeout=0.5),
+            Case("uninterruptible", "print 1\nsleep_uninterruptible 1.5\nprint 2", "ExecutionTimeout", "1\n", False,
+                 1.2, 3,
                  timeout=0.5),
             Case("in time", "sleep 0.2\nprint 1", "ok", "1\n", False, 0.1, 1, timeout=2),
             Case("its reply comes late", "reply_first 1\nprint 1", None, "1\n", None, 0, 5, timeout=0.5),
@@ -265,7 +268,8 @@ def interrupt_in_every_state(server, rounds):
         jupyter.wait(since=mark, ev="start", silent=True)
         r = server.request("POST", "/contexts/%s/interrupt" % contexts[0])
         gather([a, queued], 10)
-        is_((r.status, verdict(a), verdict(queued)), (200, "ExecutionInterrupted", "ok"), "set-up: 200, it did not run, the next one did")
+        is_((r.status, verdict(a), verdict(queued)), (200, "ExecutionInterrupted", "ok"),
+            "set-up: 200, it did not run, the next one did")
         is_(len(jupyter.log(mark, ev="start", code="print a")), 0, "and indeed")
         a = server.execute("print a", contexts[1], env_vars={"A": "1"})
         a.wait_for("end_of_execution", 10)
@@ -329,7 +333,8 @@ def barrier_and_cut(server, rounds):
         is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
         call = jupyter.log(mark, ev="rest", name="interrupt")[0]
         is_((call["status"], call.get("client_left")), (204, None), "the call was waited for")
-        ok(jupyter.log(mark, ev="start", code="print b")[0]["t"] > jupyter.log(mark, ev="interrupt")[0]["t"], "then it started")
+        ok(jupyter.log(mark, ev="start", code="print b")[0]["t"] > jupyter.log(mark, ev="interrupt")[0]["t"],
+           "then it started")
 
 
 @scenario(location="kexec_interrupt_failure wait;")
@@ -359,7 +364,8 @@ def wait_and_hanging_interrupt(server, rounds):
 
 RESTARTS = {
     "at once": (None, 3.5), "slowly": ({"delay": 1.5, "times": 1}, 5), "500 twice": ({"status": 500, "times": 2}, 6),
-    "reset twice": ({"reset": True, "times": 2}, 6), "carried out, then a 500": ({"act": True, "status": 500, "times": 1}, 6),
+    "reset twice": ({"reset": True, "times": 2}, 6), "carried out, then a 500": ({"act": True, "status": 500,
+                                                                                  "times": 1}, 6),
     "rubbish": ({"act": True, "raw": "rubbish\r\n\r\n", "times": 1}, 6),
 }
 
@@ -460,7 +466,8 @@ def recovery_fences(server, rounds):
             at_most(b.finished_at - killed, 6, "in time")
             fences = len(jupyter.log(mark, ev="kernel_info_done", kernel=server.kernel(context)))
             ok(fences < 15, "with few fences", str(fences))
-            is_(jupyter.log(mark, ev="interrupt", landed="hit")[-1]["landed_code"], "print a\nsleep 60", "the orphan was hit")
+            is_(jupyter.log(mark, ev="interrupt", landed="hit")[-1]["landed_code"], "print a\nsleep 60",
+                "the orphan was hit")
             jupyter.set(interrupt=None)
 
 
@@ -475,8 +482,10 @@ def leave_anywhere(server, rounds):
     jupyter.set(silent_delay=0.05, arm_delay=0.02, order="random", sigint_delay=[0, 0.05], sigint_before_answer=True,
                 interrupt={"delay": [0, 0.1]}, channels={"delay": [0, 0.2]}, kernel_info={"delay": 0.02})
     mark = jupyter.mark()
-    codes = ["print a", "sleep 0.2\nprint a", "print a\nsleep 30", "error ValueError no", "sleep_uninterruptible 0.4", "swallow 0.6",
-             "abort 1\nprint a\nsleep 5", "idle_first 0.2\nprint a", "reply_first 0.2\nprint a\nsleep 3", "reply_gap 0.1", "flood 300 100",
+    codes = ["print a", "sleep 0.2\nprint a", "print a\nsleep 30", "error ValueError no", "sleep_uninterruptible 0.4",
+             "swallow 0.6",
+             "abort 1\nprint a\nsleep 5", "idle_first 0.2\nprint a", "reply_first 0.2\nprint a\nsleep 3",
+             "reply_gap 0.1", "flood 300 100",
              "drop_busy\nsleep 30\nprint a", "dup_idle\ndup_reply\nsleep 0.3"]
 
     def run(context, seed):

@@ -55,7 +55,8 @@ def put_back(server, rounds):
                 ("print with env\ndrop_reply", "ok", {}), ("print with env\ndrop_idle", "ok", {}),
                 ("print with env\nabort 2", "ok", {}), ("print with env\nlose 1", "ok", {}),
                 ("print with env\nlose 99", "KernelUnresponsive", {}), ("print with env\ndie 0.1", "KernelDied", {}),
-                ("print with env\ncut\nsleep 0.1", "ok", {}), ("print with env\nswallow 30", "ExecutionTimeout", {"timeout": 0.3}),
+                ("print with env\ncut\nsleep 0.1", "ok", {}), ("print with env\nswallow 30", "ExecutionTimeout",
+                                                               {"timeout": 0.3}),
                 ("print with env\ndead", "KernelDied", {})):
             stream = with_env(server, context, code, **fields)
             is_(verdict(stream), told_, repr(code))
@@ -107,7 +108,8 @@ def set_fails(server, rounds):
         none(violations(server, mark), "without the other one's variables")
         # cwd of a new context, then of a running one's new process
         jupyter.set(fail_silent={"match": "chdir"})
-        is_(server.request("POST", "/contexts", {"cwd": "/nowhere"}).status, 400, "a directory that cannot be entered: 400")
+        is_(server.request("POST", "/contexts", {"cwd": "/nowhere"}).status, 400,
+            "a directory that cannot be entered: 400")
         jupyter.set(fail_silent=None)
 
 
@@ -196,7 +198,8 @@ def cut_in_setup(server, rounds):
         # on a slow machine one may be past its set-up
         told_ = [verdict(s) for s in streams]
         ok(set(told_) <= {"ok", "LinkLost"} and told_.count("LinkLost") <= 2, "all run", repr(told_))
-        is_([s.text() for s in streams], ["with env %d\n" % n if told_[n] == "ok" else "" for n in range(8)], "their output is there")
+        is_([s.text() for s in streams], ["with env %d\n" % n if told_[n] == "ok" else "" for n in range(8)],
+            "their output is there")
         at_most(max(took(s) for s in streams), 4, "soon")
         is_([server.ran("print with env %d" % n, mark) for n in range(8)], [int(t == "ok") for t in told_], "once")
         jupyter.set(silent_delay=None)
@@ -235,7 +238,8 @@ def fuzz(server, rounds):
         rng = random.Random(seed)
         for i in range(rounds):
             env = rng.random() < 0.5
-            code = rng.choice(["print %s", "print %s\nsleep 0.2", "error E %s", "print %s\nswallow 0.2", "sleep 0.1\nprint %s\nabort 1",
+            code = rng.choice(["print %s", "print %s\nsleep 0.2", "error E %s", "print %s\nswallow 0.2",
+                               "sleep 0.1\nprint %s\nabort 1",
                                "print %s\nsleep 5"]) % ("with env" if env else "plain")
             if rng.random() < 0.2:
                 jupyter.kernel(context, "set", abort_silent=rng.randint(1, 3))

