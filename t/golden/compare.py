@@ -5,7 +5,7 @@ import json
 
 import masks
 
-# Of every answer: what the module and nginx say beyond the reference (DIFFERENCES.md: headers).
+# Of every answer: what the module and nginx say beyond the reference.
 HEADERS = {"connection": "keep-alive"}
 STREAM_HEADERS = {"content-type": "application/x-ndjson", "cache-control": "no-store", "x-accel-buffering": "no"}
 

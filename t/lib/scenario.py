@@ -16,6 +16,7 @@ Without options it is a quick run: a few rounds of each scenario.  --many: each 
 """
 
 import argparse
+import errno
 import threading
 import traceback
 
@@ -179,7 +180,12 @@ class Server(Nginx):
         body = {"code": code, **fields}
         if context is not None:
             body["context_id"] = context
-        return Stream(self.port, "POST", "/execute", body, local_port=self._ports[worker].pop())
+        while True:
+            try:
+                return Stream(self.port, "POST", "/execute", body, local_port=self._ports[worker].pop())
+            except OSError as e:
+                if e.errno != errno.EADDRNOTAVAIL:      # the last connection from that port is not forgotten yet
+                    raise
 
     def _find_ports(self, each=400):
         """Client ports by worker."""
