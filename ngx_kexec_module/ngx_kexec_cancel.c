@@ -169,7 +169,7 @@ ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
         return ex->recover;
     }
 
-    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel;
+    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->ask.idle;
 }
 
 

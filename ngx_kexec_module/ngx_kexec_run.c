@@ -238,22 +238,31 @@ ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 {
-    /*
-     * A second interrupt may have hit the kernel when it was about to reply.
-     * The barrier's fence comes behind a reply that is only late.
-     */
+    if (!ex->ask.idle) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_IDLE, NGX_KEXEC_QUIET);
+        return;
+    }
 
-    if (ex->ask.idle && (ex->ask.reply || ex->interrupts)) {
+    if (ex->ask.reply) {
         ngx_kexec_run_end(ex);
         return;
     }
 
-    if (ex->ask.idle) {
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY);
-        return;
-    }
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY);
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_IDLE, NGX_KEXEC_QUIET);
+    if (ex->interrupts) {
+
+        /*
+         * A second interrupt may have hit the kernel when it was about to
+         * tell of the first.  A fence comes behind a reply that is only late.
+         */
+
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+
+        if (!ex->fence.sent) {
+            ngx_kexec_fence(ex);
+        }
+    }
 }
 
 
@@ -282,6 +291,12 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     ex->ask.sent = 0;
 
     ngx_kexec_run_kept_error(ex);
+
+    if (ex->interrupts && !ex->ask.reply) {
+        ngx_kexec_tell(ex, "ExecutionInterrupted", "the code was interrupted, "
+                       "the kernel did not tell how it ended");
+    }
+
     ngx_kexec_tell_end(ex);
 
     if (ex->interrupts) {
@@ -354,6 +369,17 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
     }
 
     if (ex->state == NGX_KEXEC_EX_BUSY) {
+
+        if (ex->ask.idle && ex->interrupts) {
+
+            /* it swallowed its own reply */
+
+            if (ex->fence.reply || ex->fence.late) {
+                ngx_kexec_run_end(ex);
+            }
+
+            return;
+        }
 
         if (!ex->fence.idle && ngx_kexec_run_quiet(ex) < NGX_KEXEC_QUIET) {
             return;

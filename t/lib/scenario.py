@@ -181,13 +181,15 @@ class Server(Nginx):
         if context is not None:
             body["context_id"] = context
         while True:
+            port = self._ports[worker].pop(0)
+            self._ports[worker].append(port)
             try:
-                return Stream(self.port, "POST", "/execute", body, local_port=self._ports[worker].pop())
+                return Stream(self.port, "POST", "/execute", body, local_port=port)
             except OSError as e:
                 if e.errno != errno.EADDRNOTAVAIL:      # the last connection from that port is not forgotten yet
                     raise
 
-    def _find_ports(self, each=400):
+    def _find_ports(self, each=200):
         """Client ports by worker."""
         by_pid = {}
         while len(by_pid) < self.n_workers or min(map(len, by_pid.values())) < each:
@@ -195,8 +197,8 @@ class Server(Nginx):
             stream = Stream(self.port, "GET", "/-/pid", headers={"Connection": None}, local_port=port)
             pump_all([stream], lambda: stream.ended)
             stream.reset()              # leaves no TIME_WAIT behind
-            by_pid.setdefault(bytes(stream.body), []).append(port)
-        self._ports = list(by_pid.values())
+            by_pid.setdefault(bytes(stream.body), set()).add(port)
+        self._ports = list(map(list, by_pid.values()))
 
     def queued(self, code, context=None, **more):
         """An execution that was let in.  That it waits is the caller's arrangement."""

@@ -81,7 +81,7 @@ def swallowed(server, rounds):
         is_(e.error(), "NameError", "the variables are gone, as was told")
 
 
-@scenario(rounds=30, many=500)
+@scenario(rounds=24, many=500)
 def no_foreign_interrupt(server, rounds):
     """Clients leave around the end of their code: no interrupt ever hits the next one's."""
     context = server.create_context()
@@ -178,6 +178,33 @@ slow(0.05, 0)
         b = server.run("x", context_id=context)
         is_((told(b), result(b)), ("ok", "7"), "left at the end of the code: the kernel lives")
         within(b.finished_at - left, 1, "and is free")
+
+
+@scenario(rounds=1, many=50)
+def slow_traceback(server, rounds):
+    """A kernel that needs longer for its traceback than interrupts are apart, as a new and busy one does."""
+    context = server.create_context()
+    told(server.run("""
+import time
+x = 7
+tracebacks = get_ipython().InteractiveTB
+make = tracebacks.structured_traceback
+def slow(*args, **more):
+    time.sleep(0.25)
+    return make(*args, **more)
+tracebacks.structured_traceback = slow
+""", context_id=context))
+    for i in range(rounds):
+        a = server.busy(context)
+        b = server.queued("x", context)
+        is_(server.request("POST", "/contexts/%s/interrupt" % context).status, 200, "interrupted")
+        is_(told(a), "KeyboardInterrupt", "its client is told")
+        is_((told(b), result(b)), ("ok", "7"), "the next one runs")
+        a = server.busy(context)
+        left = a.close()
+        b = server.run("x", context_id=context)
+        is_((told(b), result(b)), ("ok", "7"), "after a leaving, too")
+        within(b.finished_at - left, 1, "soon")
 
 
 @scenario(rounds=1, many=50)

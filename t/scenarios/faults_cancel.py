@@ -312,6 +312,28 @@ def interrupt_in_every_state(server, rounds):
             server.usable(context)
 
 
+# How interrupted code ended
+
+@scenario(many=20)
+def interrupted_reply(server, rounds):
+    """Idle comes ahead of the reply, or without it: interrupted code is never said to have ended well."""
+    context = server.create_context()
+    cases = [("idle_first 0.15\ndrop_error", "KeyboardInterrupt"), ("drop_reply", "KeyboardInterrupt"),
+             ("drop_reply\ndrop_error", "ExecutionInterrupted")]
+    for i in range(rounds):
+        for faults, wanted in cases:
+            a = server.execute(faults + "\nprint a\nsleep 30", context)
+            a.wait_for("stdout")
+            b = server.execute("print b", context)
+            asked = time.monotonic()
+            is_(server.request("POST", "/contexts/%s/interrupt" % context).status, 200, "interrupted")
+            gather([a, b], 10)
+            is_(verdict(a), wanted, faults.replace("\n", " "))
+            at_most(a.finished_at - asked, 1, "soon")
+            is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+    is_(server.jupyter.log(ev="kernel_restarted"), [], "no kernel was restarted")
+
+
 # The barrier, stuck kernels
 
 

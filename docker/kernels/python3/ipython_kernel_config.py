@@ -29,11 +29,16 @@ IPKernelApp.init_iopub = lift_mark(IPKernelApp.init_iopub)
 # runs, or behind the code until it is ignored again, ends the kernel's process
 # in order; one that comes while the kernel replies eats the reply.  So only
 # the code itself, and the handlers of widgets, are interrupted.  Whoever
-# interrupts and sees no effect tries again.
+# interrupts and sees no effect tries again: for a second after one that had an
+# effect none hits the making of the traceback, which would eat the error.
+
+from time import monotonic
 
 from ipykernel import kernelbase
 from ipykernel.ipkernel import IPythonKernel
+from IPython.core.interactiveshell import InteractiveShell
 
+TRACEBACK = InteractiveShell.showtraceback.__code__
 INTERRUPTIBLE = {IPythonKernel.do_execute.__code__}
 
 try:
@@ -48,9 +53,18 @@ except ImportError:
     pass
 
 
+last = 0
+
+
 def interrupt(number, frame):
+    global last
+
     while frame is not None:
+        if frame.f_code is TRACEBACK and monotonic() - last < 1:
+            return
+
         if frame.f_code in INTERRUPTIBLE:
+            last = monotonic()
             raise KeyboardInterrupt
 
         frame = frame.f_back
