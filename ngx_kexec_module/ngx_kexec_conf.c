@@ -14,6 +14,8 @@
 
 
 static ngx_int_t ngx_http_kexec_content_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_kexec_add_pass(ngx_http_kexec_main_conf_t *kmcf,
+    ngx_http_kexec_loc_conf_t *conf);
 static char *ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_kexec_zone(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -52,6 +54,27 @@ ngx_command_t  ngx_http_kexec_commands[] = {
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
+
+    { ngx_string("kexec_max_contexts"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_kexec_main_conf_t, max_contexts),
+      NULL },
+
+    { ngx_string("kexec_context_idle_timeout"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_kexec_main_conf_t, idle_timeout),
+      NULL },
+
+    { ngx_string("kexec_sync"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_kexec_main_conf_t, sync),
+      &ngx_http_kexec_nonzero },
 
     { ngx_string("kexec_pass"),
       NGX_HTTP_LOC_CONF|NGX_HTTP_LMT_CONF|NGX_CONF_TAKE1,
@@ -213,13 +236,35 @@ ngx_http_kexec_create_main_conf(ngx_conf_t *cf)
      *     kmcf->zone = NULL;
      */
 
-    if (ngx_array_init(&kmcf->startup, cf->pool, 1, sizeof(void *))
-        != NGX_OK)
+    kmcf->max_contexts = NGX_CONF_UNSET_UINT;
+    kmcf->idle_timeout = NGX_CONF_UNSET_MSEC;
+    kmcf->sync = NGX_CONF_UNSET_MSEC;
+
+    if (ngx_array_init(&kmcf->startup, cf->pool, 1, sizeof(void *)) != NGX_OK
+        || ngx_array_init(&kmcf->passes, cf->pool, 1, sizeof(void *))
+           != NGX_OK)
     {
         return NULL;
     }
 
     return kmcf;
+}
+
+
+char *
+ngx_http_kexec_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    ngx_http_kexec_main_conf_t *kmcf = conf;
+
+    ngx_conf_init_uint_value(kmcf->max_contexts, 0);
+    ngx_conf_init_msec_value(kmcf->idle_timeout, 0);
+    ngx_conf_init_msec_value(kmcf->sync, 60000);
+
+    if (kmcf->zone) {
+        ngx_kexec_zone_limit(kmcf->zone, kmcf->max_contexts);
+    }
+
+    return NGX_CONF_OK;
 }
 
 
@@ -408,6 +453,10 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         }
     }
 
+    if (ngx_http_kexec_add_pass(kmcf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     if (conf->defaults == NULL) {
         return NGX_CONF_OK;
     }
@@ -428,6 +477,39 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     *startup = conf;
 
     return NGX_CONF_OK;
+}
+
+
+/* a Jupyter Server's sessions are asked for once, however many locations */
+
+static ngx_int_t
+ngx_http_kexec_add_pass(ngx_http_kexec_main_conf_t *kmcf,
+    ngx_http_kexec_loc_conf_t *conf)
+{
+    ngx_uint_t                   i;
+    ngx_http_kexec_loc_conf_t  **pass;
+
+    pass = kmcf->passes.elts;
+
+    for (i = 0; i < kmcf->passes.nelts; i++) {
+
+        if (pass[i]->upstream.upstream == conf->upstream.upstream
+            && pass[i]->base.len == conf->base.len
+            && ngx_strncmp(pass[i]->base.data, conf->base.data, conf->base.len)
+               == 0)
+        {
+            return NGX_OK;
+        }
+    }
+
+    pass = ngx_array_push(&kmcf->passes);
+    if (pass == NULL) {
+        return NGX_ERROR;
+    }
+
+    *pass = conf;
+
+    return NGX_OK;
 }
 
 

@@ -218,6 +218,19 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
 {
     ngx_int_t  rc;
 
+    static u_char  why[NGX_KEXEC_FAILURE_LEN + 1];
+
+    if (is_default && ngx_kexec_zone_seen(zone) < NGX_KEXEC_SEEN_SOME) {
+
+        /* there may be one from before, and Jupyter does not tell */
+
+        *ngx_kexec_zone_why_unseen(zone, why) = '\0';
+
+        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        *sentence = (char *) why;
+        return NGX_ERROR;
+    }
+
     *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
     *sentence = "out of memory";
 
@@ -255,6 +268,13 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
 
         if (rc == NGX_BUSY) {
             return NGX_BUSY;
+        }
+
+        if (rc == NGX_ABORT) {
+            *status = NGX_HTTP_TOO_MANY_REQUESTS;
+            *sentence = "The server is allowed no more contexts "
+                        "(kexec_max_contexts), delete one first";
+            return NGX_ERROR;
         }
 
         *status = NGX_HTTP_SERVICE_UNAVAILABLE;
@@ -525,11 +545,37 @@ ngx_kexec_create_done(void *data, ngx_uint_t status, ngx_str_t *sentence,
 }
 
 
+void
+ngx_kexec_answer_unknown(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_str_t  text;
+
+    if (ngx_kexec_zone_seen(ngx_kexec_request_zone(r)) != NGX_KEXEC_SEEN_ALL) {
+        ngx_str_set(&text, "Jupyter did not answer since the server was "
+                    "started, so this context is not known yet, try again "
+                    "later");
+        ngx_kexec_answer_text(r, NGX_HTTP_SERVICE_UNAVAILABLE, &text);
+        return;
+    }
+
+    text.data = ngx_pnalloc(r->pool, id->len + sizeof("Context  not found"));
+    if (text.data == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    text.len = ngx_sprintf(text.data, "Context %V not found", id) - text.data;
+
+    ngx_kexec_answer_text(r, NGX_HTTP_NOT_FOUND, &text);
+}
+
+
 ngx_int_t
 ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id)
 {
     json_t               *list;
     ngx_int_t             rc;
+    ngx_str_t             text;
     ngx_uint_t            i;
     ngx_array_t          *contexts;
     ngx_kexec_context_t  *ctx;
@@ -538,6 +584,17 @@ ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id)
 
     if (rc != NGX_OK) {
         return rc;
+    }
+
+    if (ngx_kexec_zone_seen(ngx_kexec_request_zone(r)) < NGX_KEXEC_SEEN_SOME) {
+        ngx_str_set(&text, "Jupyter did not answer since the server was "
+                    "started, so its contexts are not known yet, try again "
+                    "later");
+
+        r->main->count++;
+
+        ngx_kexec_answer_text(r, NGX_HTTP_SERVICE_UNAVAILABLE, &text);
+        return NGX_DONE;
     }
 
     contexts = ngx_kexec_zone_list(ngx_kexec_request_zone(r), r->pool);

@@ -55,6 +55,12 @@ ngx_int_t ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
     ngx_kexec_context_t *ctx);
 
 /*
+ * Answers that there is no such context: 404, or 503 as long as not all of
+ * Jupyter's sessions were seen.
+ */
+void ngx_kexec_answer_unknown(ngx_http_request_t *r, ngx_str_t *id);
+
+/*
  * NULL if all default contexts of the location have been ready once; else
  * the language that is not, and *why.
  */

@@ -35,7 +35,6 @@ typedef struct {
 static void ngx_kexec_execute_body(ngx_http_request_t *r);
 static ngx_int_t ngx_kexec_execute_check(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_context(ngx_kexec_execute_t *e);
-static void ngx_kexec_execute_not_found(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_wait(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_notice(ngx_kexec_claim_t *claim);
 static void ngx_kexec_execute_timer(ngx_event_t *ev);
@@ -170,7 +169,7 @@ ngx_kexec_execute_context(ngx_kexec_execute_t *e)
         rc = ngx_kexec_zone_find(e->zone, &e->id, &e->ctx);
 
         if (rc != NGX_OK || e->ctx.state == NGX_KEXEC_CONTEXT_DELETING) {
-            ngx_kexec_execute_not_found(e);
+            ngx_kexec_answer_unknown(e->request, &e->id);
             return;
         }
 
@@ -207,27 +206,6 @@ ngx_kexec_execute_context(ngx_kexec_execute_t *e)
     }
 
     ngx_kexec_execute_wait(e);
-}
-
-
-static void
-ngx_kexec_execute_not_found(ngx_kexec_execute_t *e)
-{
-    ngx_str_t            text;
-    ngx_http_request_t  *r;
-
-    r = e->request;
-
-    text.data = ngx_pnalloc(r->pool, e->id.len + sizeof("Context  not found"));
-    if (text.data == NULL) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
-
-    text.len = ngx_sprintf(text.data, "Context %V not found", &e->id)
-               - text.data;
-
-    ngx_kexec_answer_text(r, NGX_HTTP_NOT_FOUND, &text);
 }
 
 
@@ -563,7 +541,7 @@ ngx_kexec_execute_refuse(ngx_kexec_execute_t *e, ngx_int_t rc)
             return;
         }
 
-        ngx_kexec_execute_not_found(e);
+        ngx_kexec_answer_unknown(e->request, &e->id);
         return;
 
     default:

@@ -540,6 +540,13 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         break;
 
     case NGX_KEXEC_WAIT_INTERRUPT:
+
+        if (ex->state == NGX_KEXEC_EX_PROBING && ex->interrupts == 0) {
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_ORPHAN);
+            ngx_kexec_ask_jupyter(ex);
+            break;
+        }
+
         ngx_kexec_interrupt(ex);
         break;
 
@@ -745,6 +752,8 @@ ngx_kexec_forget(ngx_kexec_execution_t *ex)
         ex->asking = 0;
     }
 
+    ngx_kexec_session_unmark(ex);
+
     if (ex->kernel) {
         ngx_kexec_kernel_discard(ex->kernel);
         ex->kernel = NULL;
@@ -782,6 +791,8 @@ ngx_kexec_done(ngx_kexec_execution_t *ex)
         ngx_kexec_http_cancel(ex->http);
         ex->http = NULL;
     }
+
+    ngx_kexec_session_unmark(ex);
 
     if (ex->kernel) {
         ngx_kexec_kernel_release(ex->kernel);

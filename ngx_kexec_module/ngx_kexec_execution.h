@@ -44,6 +44,13 @@ typedef enum {
 /* how often "aborted" is taken for an answer: somebody's errors may do that */
 #define NGX_KEXEC_ABORTED  50
 
+/*
+ * Is a kernel busy with a dead worker's code?  Jupyter is asked this often, and
+ * is not believed for longer than that, in ms.
+ */
+#define NGX_KEXEC_ORPHAN       300
+#define NGX_KEXEC_ORPHAN_LATE  3000
+
 
 /* why an execution is to end early; a later reason may only be stronger */
 
@@ -144,9 +151,11 @@ struct ngx_kexec_execution_s {
     ngx_uint_t                  aborted;
 
     ngx_kexec_http_t           *http;           /* the one REST call */
+    ngx_kexec_http_t           *mark;           /* another name's call */
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_msec_t                  interrupted;    /* when the first was sent */
     ngx_uint_t                  tries;          /* to open the link */
+    ngx_msec_t                  probed;         /* an orphan looked for */
 
     ngx_msec_t                  entered;
     ngx_msec_t                  started;        /* code was first sent */
@@ -263,6 +272,8 @@ void ngx_kexec_gone(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_session(ngx_kexec_execution_t *ex);
 ngx_int_t ngx_kexec_session_drop(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_session_mark(ngx_kexec_execution_t *ex);
+void ngx_kexec_session_unmark(ngx_kexec_execution_t *ex);
 void ngx_kexec_not_made(ngx_kexec_execution_t *ex);
 
 

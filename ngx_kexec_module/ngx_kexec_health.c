@@ -183,6 +183,10 @@ ngx_kexec_startup_try(ngx_kexec_default_t *d)
     const char           *sentence;
     ngx_kexec_context_t   ctx;
 
+    if (ngx_kexec_zone_seen(d->zone) == NGX_KEXEC_SEEN_NONE) {
+        return;
+    }
+
     rc = ngx_kexec_zone_default(d->zone, &d->language, &ctx);
 
     if (rc == NGX_OK) {

@@ -27,6 +27,10 @@ static ngx_kexec_http_t *ngx_kexec_jupyter_call(ngx_kexec_server_t *server,
     const char *method, const char *collection, ngx_str_t *id,
     const char *action, ngx_str_t *body, ngx_kexec_http_pt handler,
     void *data, ngx_log_t *log);
+static ngx_kexec_http_t *ngx_kexec_jupyter_post(ngx_kexec_server_t *server,
+    const char *method, ngx_str_t *id, json_t *json,
+    ngx_kexec_http_pt handler, void *data, ngx_log_t *log);
+static ngx_uint_t ngx_kexec_jupyter_links(json_t *kernel);
 static json_t *ngx_kexec_jupyter_load(ngx_str_t *body);
 static ngx_int_t ngx_kexec_jupyter_member(json_t *object, const char *name,
     ngx_str_t *value);
@@ -80,21 +84,40 @@ ngx_kexec_jupyter_create(ngx_kexec_server_t *server, ngx_str_t *path,
     ngx_str_t *name, ngx_str_t *kernel_name, ngx_kexec_http_pt handler,
     void *data, ngx_log_t *log)
 {
+    return ngx_kexec_jupyter_post(server, "POST", NULL,
+               json_pack("{s:s%, s:s%, s:s, s:{s:s%}}",
+                         "path", path->data, path->len,
+                         "name", name->data, name->len,
+                         "type", "notebook",
+                         "kernel", "name", kernel_name->data,
+                         kernel_name->len),
+               handler, data, log);
+}
+
+
+ngx_kexec_http_t *
+ngx_kexec_jupyter_rename(ngx_kexec_server_t *server, ngx_str_t *session,
+    ngx_str_t *name, ngx_kexec_http_pt handler, void *data, ngx_log_t *log)
+{
+    return ngx_kexec_jupyter_post(server, "PATCH", session,
+                                  json_pack("{s:s%}", "name", name->data,
+                                            name->len),
+                                  handler, data, log);
+}
+
+
+/* sends json, which is given away, to the sessions or one of them */
+
+static ngx_kexec_http_t *
+ngx_kexec_jupyter_post(ngx_kexec_server_t *server, const char *method,
+    ngx_str_t *id, json_t *json, ngx_kexec_http_pt handler, void *data,
+    ngx_log_t *log)
+{
     char              *text;
-    json_t            *json;
     ngx_str_t          body;
     ngx_kexec_http_t  *http;
 
-    json = json_pack("{s:s%, s:s%, s:s, s:{s:s%}}",
-                     "path", path->data, path->len,
-                     "name", name->data, name->len,
-                     "type", "notebook",
-                     "kernel", "name", kernel_name->data, kernel_name->len);
-    if (json == NULL) {
-        return NULL;
-    }
-
-    text = json_dumps(json, JSON_COMPACT);
+    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);
 
@@ -105,7 +128,7 @@ ngx_kexec_jupyter_create(ngx_kexec_server_t *server, ngx_str_t *path,
     body.len = ngx_strlen(text);
     body.data = (u_char *) text;
 
-    http = ngx_kexec_jupyter_call(server, "POST", "sessions", NULL, "", &body,
+    http = ngx_kexec_jupyter_call(server, method, "sessions", id, "", &body,
                                   handler, data, log);
 
     free(text);
@@ -217,28 +240,44 @@ ngx_kexec_jupyter_parse_session(ngx_str_t *body, ngx_kexec_id_t *session,
 
 
 ngx_int_t
-ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle,
-    ngx_uint_t *links)
+ngx_kexec_jupyter_parse_kernel(ngx_str_t *body,
+    ngx_kexec_kernel_state_e *state, ngx_uint_t *links)
 {
-    json_t        *root;
-    ngx_int_t      rc;
-    ngx_str_t      state;
-    json_int_t     n;
+    json_t     *root;
+    ngx_int_t   rc;
+    ngx_str_t   text;
 
     root = ngx_kexec_jupyter_load(body);
 
-    rc = ngx_kexec_jupyter_member(root, "execution_state", &state);
+    rc = ngx_kexec_jupyter_member(root, "execution_state", &text);
 
     if (rc == NGX_OK) {
-        *idle = (state.len == 4 && ngx_strncmp(state.data, "idle", 4) == 0);
+        *state = NGX_KEXEC_KERNEL_OTHER;
 
-        n = json_integer_value(json_object_get(root, "connections"));
-        *links = n > 0 ? (ngx_uint_t) n : 0;
+        if (text.len == 4 && ngx_strncmp(text.data, "idle", 4) == 0) {
+            *state = NGX_KEXEC_KERNEL_IDLE;
+
+        } else if (text.len == 4 && ngx_strncmp(text.data, "busy", 4) == 0) {
+            *state = NGX_KEXEC_KERNEL_BUSY;
+        }
+
+        *links = ngx_kexec_jupyter_links(root);
     }
 
     json_decref(root);
 
     return rc;
+}
+
+
+static ngx_uint_t
+ngx_kexec_jupyter_links(json_t *kernel)
+{
+    json_int_t  n;
+
+    n = json_integer_value(json_object_get(kernel, "connections"));
+
+    return n > 0 ? (ngx_uint_t) n : 0;
 }
 
 
@@ -488,8 +527,8 @@ ngx_array_t *
 ngx_kexec_jupyter_parse_sessions(ngx_pool_t *pool, ngx_str_t *body)
 {
     size_t                        i;
-    json_t                       *root, *model;
-    ngx_str_t                     path, name;
+    json_t                       *root, *model, *k;
+    ngx_str_t                     path, name, spec;
     ngx_array_t                  *sessions;
     ngx_kexec_id_t                session, kernel;
     ngx_kexec_jupyter_session_t  *s;
@@ -523,11 +562,19 @@ ngx_kexec_jupyter_parse_sessions(ngx_pool_t *pool, ngx_str_t *body)
             goto failed;
         }
 
+        k = json_object_get(model, "kernel");
+
+        if (ngx_kexec_jupyter_member(k, "name", &spec) != NGX_OK) {
+            ngx_str_set(&spec, "");
+        }
+
         s->session = session;
         s->kernel = kernel;
+        s->links = ngx_kexec_jupyter_links(k);
 
         if (ngx_kexec_jupyter_copy(pool, &s->path, &path) != NGX_OK
-            || ngx_kexec_jupyter_copy(pool, &s->name, &name) != NGX_OK)
+            || ngx_kexec_jupyter_copy(pool, &s->name, &name) != NGX_OK
+            || ngx_kexec_jupyter_copy(pool, &s->spec, &spec) != NGX_OK)
         {
             goto failed;
         }

@@ -50,6 +50,11 @@ ngx_kexec_http_t *ngx_kexec_jupyter_create(ngx_kexec_server_t *server,
     ngx_str_t *path, ngx_str_t *name, ngx_str_t *kernel_name,
     ngx_kexec_http_pt handler, void *data, ngx_log_t *log);
 
+/* PATCH /api/sessions/ID: another name; 200, 404 */
+ngx_kexec_http_t *ngx_kexec_jupyter_rename(ngx_kexec_server_t *server,
+    ngx_str_t *session, ngx_str_t *name, ngx_kexec_http_pt handler,
+    void *data, ngx_log_t *log);
+
 /* DELETE /api/sessions/ID: kills its kernel; 204, 404, 410 */
 ngx_kexec_http_t *ngx_kexec_jupyter_delete(ngx_kexec_server_t *server,
     ngx_str_t *session, ngx_kexec_http_pt handler, void *data,
@@ -74,9 +79,15 @@ ngx_kexec_http_t *ngx_kexec_jupyter_status(ngx_kexec_server_t *server,
 ngx_int_t ngx_kexec_jupyter_parse_session(ngx_str_t *body,
     ngx_kexec_id_t *session, ngx_kexec_id_t *kernel);
 
-/* a kernel model: is it idle, how many links does it have? */
-ngx_int_t ngx_kexec_jupyter_parse_kernel(ngx_str_t *body, ngx_uint_t *idle,
-    ngx_uint_t *links);
+typedef enum {
+    NGX_KEXEC_KERNEL_OTHER = 0,
+    NGX_KEXEC_KERNEL_IDLE,
+    NGX_KEXEC_KERNEL_BUSY
+} ngx_kexec_kernel_state_e;
+
+/* a kernel model: what Jupyter believes it does, how many links it has */
+ngx_int_t ngx_kexec_jupyter_parse_kernel(ngx_str_t *body,
+    ngx_kexec_kernel_state_e *state, ngx_uint_t *links);
 
 /*
  * Picks the kernelspec for a normalized language: one of that name, else the
@@ -103,6 +114,8 @@ typedef struct {
     ngx_kexec_id_t        kernel;
     ngx_str_t             path;
     ngx_str_t             name;
+    ngx_str_t             spec;         /* kernelspec's name, or "" */
+    ngx_uint_t            links;        /* of the kernel */
 } ngx_kexec_jupyter_session_t;
 
 /* an array of ngx_kexec_jupyter_session_t from pool, NULL: bad answer */

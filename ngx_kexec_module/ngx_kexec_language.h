@@ -22,6 +22,8 @@
  */
 
 
+/* the numbers stand in the names of Jupyter's sessions: add only at the end */
+
 typedef enum {
     NGX_KEXEC_LANG_OTHER = 0,           /* no snippets: nothing can be set */
     NGX_KEXEC_LANG_PYTHON,

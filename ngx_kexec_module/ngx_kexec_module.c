@@ -7,7 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
+#include <ngx_kexec_sync.h>
 
 
 static ngx_int_t ngx_http_kexec_text_variable(ngx_http_request_t *r,
@@ -29,7 +29,7 @@ static ngx_http_module_t  ngx_http_kexec_module_ctx = {
     NULL,                                  /* postconfiguration */
 
     ngx_http_kexec_create_main_conf,       /* create main configuration */
-    NULL,                                  /* init main configuration */
+    ngx_http_kexec_init_main_conf,         /* init main configuration */
 
     NULL,                                  /* create server configuration */
     NULL,                                  /* merge server configuration */
@@ -368,7 +368,8 @@ ngx_http_kexec_init_module(ngx_cycle_t *cycle)
 static ngx_int_t
 ngx_http_kexec_init_process(ngx_cycle_t *cycle)
 {
-    ngx_kexec_zone_t  *zone;
+    ngx_kexec_zone_t            *zone;
+    ngx_http_kexec_main_conf_t  *kmcf;
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
     {
@@ -385,9 +386,11 @@ ngx_http_kexec_init_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    return ngx_kexec_startup(cycle,
-               ngx_http_cycle_get_module_main_conf(cycle,
-                                                   ngx_http_kexec_module));
+    kmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_kexec_module);
+
+    ngx_kexec_sync_init(cycle, kmcf);
+
+    return ngx_kexec_startup(cycle, kmcf);
 }
 
 

@@ -21,8 +21,15 @@
 typedef struct {
     ngx_kexec_zone_t           *zone;
 
-    /* locations with kexec_default_context, ngx_http_kexec_loc_conf_t * */
+    /* ngx_http_kexec_loc_conf_t *: locations with kexec_default_context */
     ngx_array_t                 startup;
+
+    /* and one location of each Jupyter Server or upstream block */
+    ngx_array_t                 passes;
+
+    ngx_uint_t                  max_contexts;
+    ngx_msec_t                  idle_timeout;
+    ngx_msec_t                  sync;
 } ngx_http_kexec_main_conf_t;
 
 
@@ -98,6 +105,7 @@ extern ngx_module_t   ngx_http_kexec_module;
 extern ngx_command_t  ngx_http_kexec_commands[];
 
 void *ngx_http_kexec_create_main_conf(ngx_conf_t *cf);
+char *ngx_http_kexec_init_main_conf(ngx_conf_t *cf, void *conf);
 void *ngx_http_kexec_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);

@@ -7,7 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_sync.h>
 
 
 #define NGX_KEXEC_RECHECK       500
@@ -51,6 +51,9 @@ typedef struct {
 
 static ngx_int_t ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
     ngx_kexec_claim_kind_e kind);
+static ngx_kexec_operation_t *ngx_kexec_operation_create(
+    ngx_http_kexec_loc_conf_t *conf, ngx_http_request_t *r,
+    ngx_kexec_context_t *ctx, ngx_kexec_claim_kind_e kind);
 static ngx_int_t ngx_kexec_operation_find(ngx_http_request_t *r,
     ngx_str_t *id, ngx_kexec_context_t *ctx);
 static ngx_int_t ngx_kexec_operation_refuse(ngx_http_request_t *r,
@@ -93,7 +96,6 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
     ngx_kexec_claim_kind_e kind)
 {
     ngx_int_t                   rc;
-    ngx_pool_t                 *pool;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_context_t         ctx;
     ngx_kexec_operation_t      *op;
@@ -107,43 +109,18 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
 
-    pool = ngx_create_pool(4096, ngx_cycle->log);
-    if (pool == NULL) {
-        goto failed;
-    }
-
-    op = ngx_pcalloc(pool, sizeof(ngx_kexec_operation_t));
     cln = ngx_http_cleanup_add(r, 0);
+    op = cln ? ngx_kexec_operation_create(conf, r, &ctx, kind) : NULL;
 
-    if (op == NULL || cln == NULL) {
-        goto failed;
+    if (op == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return NGX_DONE;
     }
-
-    op->pool = pool;
-    op->kind = kind;
-    op->ctx = ctx;
-
-    op->server = ngx_kexec_server_create(conf, r, pool);
-    if (op->server == NULL) {
-        goto failed;
-    }
-
-    op->claim.handler = ngx_kexec_operation_notice;
-    op->claim.data = op;
-    op->claim.context = ctx.ref;
-
-    op->timer.handler = ngx_kexec_operation_timer;
-    op->timer.data = op;
-    op->timer.log = ngx_cycle->log;
-
-    op->freeing.handler = ngx_kexec_operation_free;
-    op->freeing.data = op;
-    op->freeing.log = ngx_cycle->log;
 
     rc = ngx_kexec_claim_operate(ngx_kexec_request_zone(r), &op->claim, kind);
 
     if (rc != NGX_OK && rc != NGX_AGAIN) {
-        ngx_destroy_pool(pool);
+        ngx_destroy_pool(op->pool);
 
         if (rc == NGX_ERROR) {
             return ngx_kexec_operation_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
@@ -163,21 +140,87 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
 
     ngx_add_timer(&op->timer, rc == NGX_OK ? 0 : NGX_KEXEC_RECHECK);
 
-    if (ngx_kexec_park(r) == NGX_OK) {
-        return NGX_DONE;
+    if (ngx_kexec_park(r) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 
-    pool = NULL;
+    return NGX_DONE;
+}
+
+
+static ngx_kexec_operation_t *
+ngx_kexec_operation_create(ngx_http_kexec_loc_conf_t *conf,
+    ngx_http_request_t *r, ngx_kexec_context_t *ctx,
+    ngx_kexec_claim_kind_e kind)
+{
+    ngx_pool_t             *pool;
+    ngx_kexec_operation_t  *op;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    op = ngx_pcalloc(pool, sizeof(ngx_kexec_operation_t));
+    if (op == NULL) {
+        goto failed;
+    }
+
+    op->pool = pool;
+    op->kind = kind;
+    op->ctx = *ctx;
+
+    op->server = ngx_kexec_server_create(conf, r, pool);
+    if (op->server == NULL) {
+        goto failed;
+    }
+
+    op->claim.handler = ngx_kexec_operation_notice;
+    op->claim.data = op;
+    op->claim.context = ctx->ref;
+
+    op->timer.handler = ngx_kexec_operation_timer;
+    op->timer.data = op;
+    op->timer.log = ngx_cycle->log;
+
+    op->freeing.handler = ngx_kexec_operation_free;
+    op->freeing.data = op;
+    op->freeing.log = ngx_cycle->log;
+
+    return op;
 
 failed:
 
-    if (pool) {
-        ngx_destroy_pool(pool);
+    ngx_destroy_pool(pool);
+
+    return NULL;
+}
+
+
+void
+ngx_kexec_operation_expire(ngx_http_kexec_main_conf_t *kmcf,
+    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx)
+{
+    ngx_kexec_operation_t  *op;
+
+    op = ngx_kexec_operation_create(conf, NULL, ctx, NGX_KEXEC_CLAIM_DELETE);
+
+    if (op == NULL) {
+        return;
     }
 
-    ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    if (ngx_kexec_claim_expire(kmcf->zone, &op->claim, kmcf->idle_timeout)
+        != NGX_OK)
+    {
+        ngx_destroy_pool(op->pool);
+        return;
+    }
 
-    return NGX_DONE;
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "context %*s was not used for kexec_context_idle_timeout "
+                  "and is deleted", (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
+
+    ngx_add_timer(&op->timer, 0);
 }
 
 
@@ -217,8 +260,8 @@ ngx_kexec_operation_find(ngx_http_request_t *r, ngx_str_t *id,
     if (rc != NGX_OK || ctx->state == NGX_KEXEC_CONTEXT_DELETING
         || ctx->state == NGX_KEXEC_CONTEXT_FAILED)
     {
-        return ngx_kexec_operation_refuse(r, NGX_HTTP_NOT_FOUND,
-                                          "Context %V not found", id);
+        ngx_kexec_answer_unknown(r, id);
+        return NGX_DONE;
     }
 
     report = ngx_kexec_report(r);

@@ -207,6 +207,8 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
         return;
     }
 
+    ngx_kexec_session_unmark(ex);
+
     ex->state = NGX_KEXEC_EX_PROBING;
     ex->log.action = "waiting for the kernel to be ready";
 
@@ -216,10 +218,13 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
 
         /*
          * The code of a dead worker's execution may still run here.  If the
-         * fence does not come back soon, it does.
+         * fence does not come back soon, it does, or a new process starts,
+         * which an interrupt would kill.  Jupyter knows, unless the kernel
+         * was quicker than its subscription.
          */
 
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, 300);
+        ex->probed = ngx_current_msec;
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_ORPHAN);
     }
 }
 

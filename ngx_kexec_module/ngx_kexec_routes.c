@@ -7,11 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
-
-
-typedef ngx_int_t (*ngx_kexec_handler_pt)(ngx_http_request_t *r,
-    ngx_str_t *id);
+#include <ngx_kexec_sync.h>
 
 
 /* "*" stands for one segment, which is handed to the handler */
@@ -56,6 +52,7 @@ static ngx_kexec_route_t  ngx_kexec_routes[] = {
 ngx_int_t
 ngx_kexec_route(ngx_http_request_t *r)
 {
+    ngx_int_t                   rc;
     ngx_str_t                   path, id, text;
     ngx_uint_t                  known;
     ngx_kexec_route_t          *route;
@@ -93,9 +90,19 @@ ngx_kexec_route(ngx_http_request_t *r)
 
         known = 1;
 
-        if (r->method == route->method) {
-            return route->handler(r, &id);
+        if (r->method != route->method) {
+            continue;
         }
+
+        if (route->handler != ngx_kexec_health_handler) {
+            rc = ngx_kexec_sync_hold(r, route->handler, &id);
+
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
+        }
+
+        return route->handler(r, &id);
     }
 
     /* whatever body there is stays unread */

@@ -574,8 +574,9 @@ ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
 {
-    ngx_uint_t              idle, links;
-    ngx_kexec_execution_t  *ex;
+    ngx_uint_t                 links;
+    ngx_kexec_execution_t     *ex;
+    ngx_kexec_kernel_state_e   state;
 
     ex = http->data;
     ex->http = NULL;
@@ -592,15 +593,24 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
-        return;
-    }
-
-    idle = 0;
+    state = NGX_KEXEC_KERNEL_OTHER;
     links = 0;
 
     if (http->status == NGX_HTTP_OK) {
-        (void) ngx_kexec_jupyter_parse_kernel(&http->body, &idle, &links);
+        (void) ngx_kexec_jupyter_parse_kernel(&http->body, &state, &links);
+    }
+
+    if (ex->state == NGX_KEXEC_EX_PROBING
+        && ex->interrupts == 0
+        && (state == NGX_KEXEC_KERNEL_BUSY
+            || ngx_current_msec - ex->probed > NGX_KEXEC_ORPHAN_LATE))
+    {
+        ngx_kexec_interrupt(ex);
+        return;
+    }
+
+    if (ex->state != NGX_KEXEC_EX_SENT && ex->state != NGX_KEXEC_EX_BUSY) {
+        return;
     }
 
     if (ex->cut && links > 1) {
@@ -615,7 +625,7 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (idle && !ex->fence.sent) {
+    if (state == NGX_KEXEC_KERNEL_IDLE && !ex->fence.sent) {
         ngx_kexec_fence(ex);
     }
 }

@@ -11,6 +11,10 @@
 #include <ngx_kexec_contexts.h>
 
 
+/* for Jupyter to take down a session's new name */
+#define NGX_KEXEC_MARK  5000
+
+
 static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
 static void ngx_kexec_session_specs_handler(ngx_kexec_http_t *http);
 static void ngx_kexec_session_post(ngx_kexec_execution_t *ex);
@@ -20,6 +24,9 @@ static void ngx_kexec_session_handler(ngx_kexec_http_t *http);
 static void ngx_kexec_session_failed(ngx_kexec_execution_t *ex,
     ngx_kexec_http_t *http);
 static void ngx_kexec_session_dropped(ngx_kexec_http_t *http);
+static void ngx_kexec_session_marked(ngx_kexec_http_t *http);
+static ngx_int_t ngx_kexec_session_members(json_t *json,
+    ngx_kexec_context_t *ctx);
 
 
 /*
@@ -152,7 +159,8 @@ failed:
 
 /*
  * All that makes a context ours stands in its session's name, so that it can
- * be found again when the zone is lost.
+ * be found again when the zone is lost.  The process is that of a kernel whose
+ * directory and variables are set: without it the context was never ready.
  */
 
 static ngx_int_t
@@ -164,12 +172,15 @@ ngx_kexec_session_name(ngx_kexec_execution_t *ex, ngx_str_t *name)
 
     ctx = &ex->ctx;
 
-    json = json_pack("{s:s%, s:s%, s:s%, s:I, s:b}",
+    json = json_pack("{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I}",
                      "kexec", ctx->id, (size_t) NGX_KEXEC_UUID_LEN,
                      "language", ctx->language, ctx->language_len,
                      "cwd", ctx->cwd, ctx->cwd_len,
                      "serial", (json_int_t) ctx->serial,
-                     "default", (int) ctx->is_default);
+                     "default", (int) ctx->is_default,
+                     "kind", (int) ctx->kind,
+                     "process", (json_int_t) (ctx->prepared ? ctx->process
+                                                            : 0));
     if (json == NULL) {
         return NGX_ERROR;
     }
@@ -349,4 +360,173 @@ ngx_kexec_session_dropped(ngx_kexec_http_t *http)
     }
 
     ngx_kexec_not_made(ex);
+}
+
+
+/*
+ * The kernel is prepared: from here on its context outlives the zone, and a
+ * process that comes after this one is told by its absence from the name.
+ * NGX_OK: under way, ngx_kexec_setup() is called again; NGX_ERROR.
+ */
+
+ngx_int_t
+ngx_kexec_session_mark(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t  id, name;
+
+    if (ngx_kexec_session_name(ex, &name) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    id.len = ex->ctx.session.len;
+    id.data = ex->ctx.session.data;
+
+    ex->mark = ngx_kexec_jupyter_rename(&ex->kernel->server, &id, &name,
+                                        ngx_kexec_session_marked, ex,
+                                        &ex->log);
+    if (ex->mark == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_kexec_http_limit(ex->mark, NGX_KEXEC_MARK);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_kexec_session_marked(ngx_kexec_http_t *http)
+{
+    ngx_kexec_execution_t  *ex;
+
+    ex = http->data;
+    ex->mark = NULL;
+
+    if (http->status != NGX_HTTP_OK) {
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "Jupyter did not take down that the context is ready, "
+                      "a new nginx would not know it: %ui %s",
+                      http->status, http->error ? http->error : "");
+    }
+
+    if (ex->state == NGX_KEXEC_EX_SETUP) {
+        ngx_kexec_setup(ex);
+    }
+}
+
+
+void
+ngx_kexec_session_unmark(ngx_kexec_execution_t *ex)
+{
+    if (ex->mark) {
+        ngx_kexec_http_cancel(ex->mark);
+        ex->mark = NULL;
+    }
+}
+
+
+ngx_int_t
+ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
+    ngx_kexec_context_t *ctx)
+{
+    json_t     *json;
+    ngx_int_t   rc;
+    ngx_str_t   epoch;
+
+    static ngx_str_t  prefix = ngx_string("kexec-");
+
+    ngx_memzero(ctx, sizeof(ngx_kexec_context_t));
+
+    /* the path is "kexec-ID-EPOCH" */
+
+    epoch.len = session->path.len - prefix.len - NGX_KEXEC_UUID_LEN - 1;
+    epoch.data = session->path.data + prefix.len + NGX_KEXEC_UUID_LEN + 1;
+
+    if (session->path.len < prefix.len + NGX_KEXEC_UUID_LEN + 2
+        || ngx_strncmp(session->path.data, prefix.data, prefix.len) != 0
+        || epoch.data[-1] != '-')
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx->epoch = (uint32_t) ngx_atoi(epoch.data, epoch.len);
+
+    json = json_loadb((char *) session->name.data, session->name.len, 0, NULL);
+
+    rc = ngx_kexec_session_members(json, ctx);
+
+    json_decref(json);
+
+    if (rc != NGX_OK
+        || ngx_strncmp(session->path.data + prefix.len, ctx->id,
+                       NGX_KEXEC_UUID_LEN)
+           != 0
+        || session->spec.len > NGX_KEXEC_LANGUAGE_LEN)
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx->session = session->session;
+    ctx->kernel = session->kernel;
+
+    ctx->spec_len = session->spec.len;
+    ngx_memcpy(ctx->spec, session->spec.data, session->spec.len);
+
+    ctx->prepared = (ctx->process != 0);
+
+    /*
+     * What the last nginx left running is nobody's any more, unless somebody
+     * is still connected: that nginx itself, as it makes way for a new binary.
+     */
+
+    ctx->dirty = (session->links == 0);
+    ctx->owes_restore = 1;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
+{
+    int           kind, is_default;
+    size_t        id_len, language_len, cwd_len;
+    const char   *id, *language, *cwd;
+    json_int_t    serial, process;
+
+    if (json_unpack(json, "{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I}",
+                    "kexec", &id, &id_len,
+                    "language", &language, &language_len,
+                    "cwd", &cwd, &cwd_len,
+                    "serial", &serial,
+                    "default", &is_default,
+                    "kind", &kind,
+                    "process", &process)
+        != 0)
+    {
+        return NGX_DECLINED;
+    }
+
+    if (id_len != NGX_KEXEC_UUID_LEN
+        || language_len == 0 || language_len > NGX_KEXEC_LANGUAGE_LEN
+        || cwd_len > NGX_KEXEC_CWD_LEN
+        || kind < 0 || kind > NGX_KEXEC_LANG_JAVA)
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_memcpy(ctx->id, id, id_len);
+
+    ctx->language_len = language_len;
+    ngx_memcpy(ctx->language, language, language_len);
+
+    ctx->cwd_len = cwd_len;
+    ngx_memcpy(ctx->cwd, cwd, cwd_len);
+
+    ctx->serial = (uint64_t) serial;
+    ctx->is_default = is_default ? 1 : 0;
+    ctx->kind = (ngx_kexec_language_e) kind;
+    ctx->process = (uint32_t) process;
+
+    return NGX_OK;
 }

@@ -43,6 +43,10 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
     ngx_int_t  rc;
     ngx_str_t  source;
 
+    if (ex->mark) {
+        return;
+    }
+
     ex->state = NGX_KEXEC_EX_SETUP;
     ex->log.action = "preparing the kernel";
 
@@ -91,6 +95,10 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
     if (!ex->ctx.prepared) {
         ex->ctx.prepared = 1;
         ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        if (ngx_kexec_session_mark(ex) == NGX_OK) {
+            return;
+        }
     }
 
     if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {

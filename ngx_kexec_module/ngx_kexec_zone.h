@@ -140,6 +140,8 @@ typedef struct {
     ngx_msec_t                  held_since; /* ngx_current_msec of the worker
                                                that gave it; 0: free */
     ngx_uint_t                  queued;
+    ngx_msec_t                  used;       /* when it was given back last,
+                                               by ngx_kexec_zone_now() */
 } ngx_kexec_context_t;
 
 
@@ -221,7 +223,8 @@ ngx_array_t *ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool);
  * ctx->ref, serial and claim->context are set.
  * NGX_OK; NGX_BUSY: is_default, and that language's is there or being created
  * (not failed), or one of that id is there: ctx is that one; NGX_DECLINED: the
- * zone is full; NGX_ERROR: this process is not known to the zone.
+ * zone is full; NGX_ABORT: kexec_max_contexts is reached; NGX_ERROR: this
+ * process is not known to the zone.
  */
 ngx_int_t ngx_kexec_zone_create(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_claim_t *claim);
@@ -264,6 +267,65 @@ void ngx_kexec_zone_remove(ngx_kexec_claim_t *claim);
 
 
 /*
+ * What Jupyter's sessions tell, see ngx_kexec_sync.c.
+ */
+
+/*
+ * A context found in Jupyter, all but its reference given by ctx, becomes
+ * READY; a default one whose language has one already is not a default any
+ * more.  NGX_OK; NGX_BUSY: its id is known, ctx is that one; NGX_DECLINED: the
+ * zone is full.
+ */
+ngx_int_t ngx_kexec_zone_adopt(ngx_kexec_zone_t *zone,
+    ngx_kexec_context_t *ctx);
+
+/*
+ * Jupyter does not have that session any more: its context is gone, unless
+ * somebody holds its slot, who will notice.
+ */
+void ngx_kexec_zone_lost(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx);
+
+/* contexts of which nobody made use for idle ms; how many were written */
+ngx_uint_t ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
+    ngx_kexec_context_t *ctx, ngx_uint_t n);
+
+/*
+ * Work that one worker does for all, every interval ms: is it this one's turn?
+ * It stays with the same worker, until that one misses a turn.
+ */
+
+#define NGX_KEXEC_TURN_SYNC  0
+#define NGX_KEXEC_TURN_IDLE  1
+#define NGX_KEXEC_TURNS      2
+
+ngx_uint_t ngx_kexec_zone_turn(ngx_kexec_zone_t *zone, ngx_uint_t work,
+    ngx_msec_t interval);
+
+/*
+ * How much of Jupyter's sessions the zone has seen since it was made: nothing,
+ * an attempt failed, some servers' or all servers' sessions.  It only grows.
+ * why says what failed last, NGX_KEXEC_FAILURE_LEN bytes of it.
+ */
+
+typedef enum {
+    NGX_KEXEC_SEEN_NONE = 0,
+    NGX_KEXEC_SEEN_TRIED,
+    NGX_KEXEC_SEEN_SOME,
+    NGX_KEXEC_SEEN_ALL
+} ngx_kexec_seen_e;
+
+void ngx_kexec_zone_set_seen(ngx_kexec_zone_t *zone, ngx_kexec_seen_e seen,
+    ngx_str_t *why);
+ngx_kexec_seen_e ngx_kexec_zone_seen(ngx_kexec_zone_t *zone);
+
+/* copies why to buf of that size; returns its end */
+u_char *ngx_kexec_zone_why_unseen(ngx_kexec_zone_t *zone, u_char *buf);
+
+/* from a directive's setter: how many contexts there may be, 0: any number */
+void ngx_kexec_zone_limit(ngx_kexec_zone_t *zone, ngx_uint_t max);
+
+
+/*
  * Slots.
  */
 
@@ -291,6 +353,13 @@ ngx_int_t ngx_kexec_claim_enter(ngx_kexec_zone_t *zone,
  */
 ngx_int_t ngx_kexec_claim_operate(ngx_kexec_zone_t *zone,
     ngx_kexec_claim_t *claim, ngx_kexec_claim_kind_e kind);
+
+/*
+ * As a DELETE above, if nobody made use of claim->context for idle ms.
+ * NGX_OK: held; NGX_DECLINED: somebody did, or it is gone; NGX_ERROR.
+ */
+ngx_int_t ngx_kexec_claim_expire(ngx_kexec_zone_t *zone,
+    ngx_kexec_claim_t *claim, ngx_msec_t idle);
 
 /*
  * By a holder: throws out all that is queued (operations excepted).

@@ -17,9 +17,6 @@ static void ngx_kexec_zone_unlink(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
 static int ngx_libc_cdecl ngx_kexec_zone_cmp(const void *one,
     const void *two);
-static ngx_int_t ngx_kexec_zone_room(ngx_kexec_zone_t *zone);
-static void ngx_kexec_zone_write(ngx_kexec_zone_t *zone,
-    ngx_kexec_zone_context_t *rec, ngx_kexec_context_t *ctx);
 static ngx_uint_t ngx_kexec_zone_moved(ngx_kexec_context_t *c,
     ngx_kexec_context_t *ctx);
 
@@ -424,6 +421,11 @@ ngx_kexec_zone_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
         goto done;
     }
 
+    if (zone->max && sh->ncontexts - sh->nfailed >= zone->max) {
+        rc = NGX_ABORT;
+        goto done;
+    }
+
     cl = ngx_kexec_claim_make(zone, claim, NULL, NGX_KEXEC_CLAIM_CREATE);
     if (cl == NULL) {
         rc = (ngx_kexec_zone_self.worker == NGX_KEXEC_NONE) ? NGX_ERROR
@@ -484,7 +486,7 @@ done:
 
 /* a free record, or a failed one in its place */
 
-static ngx_int_t
+ngx_int_t
 ngx_kexec_zone_room(ngx_kexec_zone_t *zone)
 {
     ngx_uint_t                 n;
@@ -516,7 +518,7 @@ ngx_kexec_zone_room(ngx_kexec_zone_t *zone)
 }
 
 
-static void
+void
 ngx_kexec_zone_write(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *rec,
     ngx_kexec_context_t *ctx)
 {

@@ -93,6 +93,12 @@ typedef struct {
 
 
 typedef struct {
+    ngx_pid_t                 pid;
+    ngx_msec_t                time;
+} ngx_kexec_zone_turn_t;
+
+
+typedef struct {
     ngx_atomic_t              writer;       /* pid, while it is in here */
 
     uint64_t                  instance;
@@ -108,6 +114,11 @@ typedef struct {
 
     ngx_uint_t                idle;
     ngx_uint_t                rebuilt;
+
+    ngx_atomic_t              seen;         /* ngx_kexec_seen_e */
+    size_t                    why_len;
+    u_char                    why[NGX_KEXEC_FAILURE_LEN];
+    ngx_kexec_zone_turn_t     turns[NGX_KEXEC_TURNS];
 
 #if (NGX_DEBUG)
     ngx_uint_t                crashed;
@@ -126,6 +137,7 @@ struct ngx_kexec_zone_s {
     ngx_uint_t                 ncontexts;
     ngx_uint_t                 nclaims;
     ngx_uint_t                 nbuckets;    /* a power of two */
+    ngx_uint_t                 max;         /* contexts, 0: as many as fit */
 
     ngx_kexec_zone_context_t  *contexts;
     ngx_kexec_zone_claim_t    *claims;
@@ -179,6 +191,9 @@ void ngx_kexec_zone_fail(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_uint_t status, ngx_str_t *sentence);
 void ngx_kexec_zone_unfinished(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
+ngx_int_t ngx_kexec_zone_room(ngx_kexec_zone_t *zone);
+void ngx_kexec_zone_write(ngx_kexec_zone_t *zone,
+    ngx_kexec_zone_context_t *rec, ngx_kexec_context_t *ctx);
 
 /* ngx_kexec_claim.c */
 
@@ -239,7 +254,7 @@ ngx_uint_t ngx_kexec_zone_check(ngx_kexec_zone_t *zone, ngx_uint_t repair);
  * KEXEC_ZONE_CRASH.
  */
 
-#define NGX_KEXEC_CRASH_POINTS     18
+#define NGX_KEXEC_CRASH_POINTS     21
 
 #if (NGX_DEBUG)
 

@@ -76,6 +76,7 @@ ngx_kexec_slot_release(ngx_kexec_zone_context_t *ctx)
     ctx->holder = NGX_KEXEC_NONE;
     ctx->c.held_since = 0;
     ctx->c.phase = NGX_KEXEC_PHASE_FREE;
+    ctx->c.used = ngx_kexec_zone_now();
 }
 
 

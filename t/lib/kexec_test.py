@@ -557,6 +557,20 @@ class Nginx:
     def signal(self, number, pid=None):
         os.kill(pid or self.pid, number)
 
+    def kill(self):
+        """SIGKILL for all of nginx."""
+        master, workers = self.pid, self.workers()
+        for pid in [master] + [w for w in workers if w != master]:
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not is_alive(pid), 5, "the end of a process of nginx")
+
+    def start_nginx(self):
+        """nginx alone, with the configuration that is there; does not wait for anything."""
+        env = dict(os.environ)
+        nginx = env.pop("NGINX", "") or shutil.which("nginx") or "/usr/sbin/nginx"
+        subprocess.run([*nginx.split(), "-p", self.run_dir + "/", "-c", os.path.join(self.run_dir, "nginx.conf")],
+                       env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=30)
+
     def reload(self, timeout=10):
         """SIGHUP; returns once a new generation of workers runs."""
         old = set(self.workers())

@@ -36,7 +36,7 @@ OPTIONS = {
 }
 
 # The names by which /_control/ sets faults for REST calls.
-REST = {"api", "status", "kernelspecs", "session_create", "session_list", "session_get",
+REST = {"api", "status", "kernelspecs", "session_create", "session_list", "session_get", "session_patch",
         "session_delete", "kernel_list", "kernel_get", "kernel_delete", "interrupt", "restart",
         "channels", "any"}
 

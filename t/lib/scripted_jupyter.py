@@ -510,6 +510,14 @@ class Server:
     async def do_session_get(self, request, session_id):
         return 200, self.session_model(self.find_session(session_id)), ()
 
+    async def do_session_patch(self, request, session_id):
+        session = self.find_session(session_id)
+        model = request.json()
+        if model is None:
+            raise HTTPError(400, "No JSON data provided")
+        session.update({k: model[k] for k in ("path", "name", "type") if model.get(k) is not None})
+        return 200, self.session_model(session), ()
+
     async def do_session_delete(self, request, session_id):
         session = self.find_session(session_id)
         await self.shut_down(self.running[session["kernel"]], "session deleted")
@@ -655,6 +663,7 @@ ROUTES = {
     ("POST", "api", "sessions"): "session_create",
     ("GET", "api", "sessions"): "session_list",
     ("GET", "api", "sessions", "*"): "session_get",
+    ("PATCH", "api", "sessions", "*"): "session_patch",
     ("DELETE", "api", "sessions", "*"): "session_delete",
     ("GET", "api", "kernels"): "kernel_list",
     ("GET", "api", "kernels", "*"): "kernel_get",

@@ -458,6 +458,10 @@ def observe_rest(server):
     yield "not JSON", told(server.rest("POST", "/api/sessions", "nonsense"))
     again = server.create_session(path="a/b", name="other")
     yield "the same path again is the same session", (again["id"] == session["id"], again["name"])
+    patched = server.rest("PATCH", "/api/sessions/" + session["id"], {"name": "new"})
+    yield "PATCH of a session: status, name", (patched.status, patched.json()["name"])
+    yield "PATCH of a session: it stays", server.rest("GET", "/api/sessions/" + session["id"]).json()["name"]
+    yield "PATCH of an unknown session", told(server.rest("PATCH", "/api/sessions/" + NOBODY, {"name": "new"}))
     for what in ("sessions", "kernels"):
         for method in ("GET", "DELETE"):
             yield "unknown: %s %s" % (method, what), told(server.rest(method, "/api/%s/%s" % (what, NOBODY)))

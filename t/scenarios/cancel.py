@@ -190,7 +190,7 @@ x = 7
 tracebacks = get_ipython().InteractiveTB
 make = tracebacks.structured_traceback
 def slow(*args, **more):
-    time.sleep(0.25)
+    time.sleep(0.15)
     return make(*args, **more)
 tracebacks.structured_traceback = slow
 """, context_id=context))

@@ -326,31 +326,36 @@ test_session(void **state)
 static void
 test_kernel(void **state)
 {
-    ngx_str_t    body;
-    ngx_uint_t   idle, links;
+    ngx_str_t                  body;
+    ngx_uint_t                 links;
+    ngx_kexec_kernel_state_e   is;
 
     (void) state;
 
     body = unit_str("{\"id\":\"k\",\"execution_state\":\"idle\","
                     "\"connections\":2}");
-    idle = 7;
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &is, &links),
                      NGX_OK);
-    assert_int_equal(idle, 1);
+    assert_int_equal(is, NGX_KEXEC_KERNEL_IDLE);
     assert_int_equal(links, 2);
 
     body = unit_str("{\"execution_state\":\"idles\"}");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &is, &links),
                      NGX_OK);
-    assert_int_equal(idle, 0);
+    assert_int_equal(is, NGX_KEXEC_KERNEL_OTHER);
     assert_int_equal(links, 0);
 
+    body = unit_str("{\"execution_state\":\"busy\"}");
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &is, &links),
+                     NGX_OK);
+    assert_int_equal(is, NGX_KEXEC_KERNEL_BUSY);
+
     body = unit_str("{\"execution_state\":null}");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &is, &links),
                      NGX_ERROR);
 
     body = unit_str("<html>");
-    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &idle, &links),
+    assert_int_equal(ngx_kexec_jupyter_parse_kernel(&body, &is, &links),
                      NGX_ERROR);
 }
 
@@ -495,7 +500,8 @@ test_sessions(void **state)
     (void) state;
 
     body = unit_str("[{\"id\":\"s1\",\"path\":\"p\\u00e4\",\"name\":\"n1\","
-                    "\"kernel\":{\"id\":\"k1\"}},"
+                    "\"kernel\":{\"id\":\"k1\",\"name\":\"ir\","
+                    "\"connections\":2}},"
                     "{\"id\":\"s2\",\"path\":\"p\",\"name\":\"n\","
                     "\"kernel\":null},"
                     "{\"id\":\"s3\",\"path\":\"p\",\"kernel\":{\"id\":\"k\"}},"
@@ -513,8 +519,12 @@ test_sessions(void **state)
     unit_assert_bytes(s[0].kernel.data, s[0].kernel.len, "k1", 2);
     unit_assert_str(&s[0].path, "p\xc3\xa4");
     unit_assert_str(&s[0].name, "n1");
+    unit_assert_str(&s[0].spec, "ir");
+    assert_int_equal(s[0].links, 2);
     unit_assert_bytes(s[1].session.data, s[1].session.len, "s4", 2);
     unit_assert_str(&s[1].path, "");
+    unit_assert_str(&s[1].spec, "");
+    assert_int_equal(s[1].links, 0);
 
     body = unit_str("[]");
     a = ngx_kexec_jupyter_parse_sessions(&pool, &body);

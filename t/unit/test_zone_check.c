@@ -80,7 +80,7 @@ step(void)
     claim = &own[i].claim;
     ref = some_context();
 
-    switch (any(20)) {
+    switch (any(23)) {
 
     case 0:
     case 1:
@@ -156,6 +156,25 @@ step(void)
     case 18:
         notices();
         ngx_kexec_zone_stat(zone, &stat);
+        break;
+
+    case 19:
+        new_context(&ctx, languages[any(LANGUAGES)], any(2));
+        ctx.session.len = 1;
+        ctx.session.data[0] = 's';
+        (void) ngx_kexec_zone_adopt(zone, &ctx);
+        break;
+
+    case 20:
+        if (ngx_kexec_zone_get(zone, &ref, &ctx) == NGX_OK) {
+            ngx_kexec_zone_lost(zone, &ctx);
+        }
+
+        break;
+
+    case 21:
+        claim->context = ref;
+        (void) ngx_kexec_claim_expire(zone, claim, 0);
         break;
 
     default:

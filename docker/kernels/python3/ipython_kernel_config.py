@@ -29,8 +29,9 @@ IPKernelApp.init_iopub = lift_mark(IPKernelApp.init_iopub)
 # runs, or behind the code until it is ignored again, ends the kernel's process
 # in order; one that comes while the kernel replies eats the reply.  So only
 # the code itself, and the handlers of widgets, are interrupted.  Whoever
-# interrupts and sees no effect tries again: for a second after one that had an
-# effect none hits the making of the traceback, which would eat the error.
+# interrupts and sees no effect tries again: for a moment after one that had an
+# effect none hits the making of the traceback, which would eat the error.  After
+# that they may, others wait for their turn.
 
 from time import monotonic
 
@@ -60,7 +61,7 @@ def interrupt(number, frame):
     global last
 
     while frame is not None:
-        if frame.f_code is TRACEBACK and monotonic() - last < 1:
+        if frame.f_code is TRACEBACK and monotonic() - last < 0.25:
             return
 
         if frame.f_code in INTERRUPTIBLE:

@@ -1,0 +1,720 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_sync.h>
+
+
+/*
+ * Jupyter is the truth, the zone is a cache.  One worker for all asks each
+ * server for its sessions, at once when the zone is new, and then every
+ * kexec_sync: contexts that the zone does not know are adopted, sessions of
+ * contexts that were never ready are deleted, contexts whose session is gone
+ * are dropped.
+ */
+
+
+#define NGX_KEXEC_SYNC_TICK   100
+
+/* as long as a server did not answer yet */
+#define NGX_KEXEC_SYNC_RETRY  1000
+
+/* how long requests wait for the first answer, and how often they look */
+#define NGX_KEXEC_SYNC_HOLD   5000
+#define NGX_KEXEC_SYNC_LOOK   20
+
+/* contexts that are looked at in one turn */
+#define NGX_KEXEC_SYNC_IDLE   4
+#define NGX_KEXEC_IDLE_TICK   1000
+
+
+/* a session of ours that the zone does not know */
+
+typedef struct {
+    ngx_kexec_id_t              session;
+    ngx_msec_t                  since;
+} ngx_kexec_stranger_t;
+
+
+/* this worker's part */
+
+typedef struct {
+    ngx_http_kexec_main_conf_t *kmcf;
+    ngx_event_t                 timer;
+    ngx_connection_t            dumb;
+
+    /* a round over all servers */
+    ngx_pool_t                 *pool;
+    ngx_uint_t                  nconf;
+    ngx_uint_t                  npeer;
+    ngx_http_kexec_loc_conf_t  *conf;
+    ngx_kexec_server_t         *server;
+    ngx_kexec_context_t        *where;
+    ngx_kexec_http_t           *http;
+    ngx_array_t                *contexts;       /* before it began */
+    ngx_array_t                *seen;           /* ngx_kexec_id_t */
+    ngx_array_t                *doomed;         /* ngx_kexec_id_t */
+    ngx_uint_t                  adopted;
+    ngx_uint_t                  why_len;
+    u_char                      why[NGX_KEXEC_FAILURE_LEN];
+    unsigned                    answered:1;
+    unsigned                    failed:1;
+
+    /* of this round and of the last one */
+    ngx_array_t                *strangers;
+    ngx_array_t                *last_strangers;
+
+    /* requests that came too early */
+    ngx_queue_t                 waiters;
+    ngx_event_t                 look;
+} ngx_kexec_sync_t;
+
+
+typedef struct {
+    ngx_queue_t                 queue;
+    ngx_http_request_t         *request;
+    ngx_kexec_handler_pt        handler;
+    ngx_str_t                   id;
+    ngx_msec_t                  limit;
+} ngx_kexec_sync_waiter_t;
+
+
+static void ngx_kexec_sync_timer(ngx_event_t *ev);
+static void ngx_kexec_sync_expire(ngx_kexec_sync_t *sync);
+static ngx_http_kexec_loc_conf_t *ngx_kexec_sync_conf(ngx_kexec_sync_t *sync,
+    ngx_kexec_context_t *ctx);
+static void ngx_kexec_sync_start(ngx_kexec_sync_t *sync);
+static void ngx_kexec_sync_next(ngx_kexec_sync_t *sync);
+static void ngx_kexec_sync_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_sync_failed(ngx_kexec_sync_t *sync,
+    ngx_kexec_http_t *http);
+static void ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
+    ngx_kexec_jupyter_session_t *session);
+static ngx_msec_t ngx_kexec_sync_stranger(ngx_kexec_sync_t *sync,
+    ngx_kexec_id_t *session);
+static void ngx_kexec_sync_adopt(ngx_kexec_sync_t *sync,
+    ngx_kexec_context_t *ctx);
+static void ngx_kexec_sync_delete(ngx_kexec_sync_t *sync);
+static void ngx_kexec_sync_deleted(ngx_kexec_http_t *http);
+static void ngx_kexec_sync_end(ngx_kexec_sync_t *sync);
+static ngx_uint_t ngx_kexec_sync_same(ngx_kexec_id_t *one,
+    ngx_kexec_id_t *two);
+static void ngx_kexec_sync_look(ngx_event_t *ev);
+static void ngx_kexec_sync_cleanup(void *data);
+
+
+static ngx_kexec_sync_t  ngx_kexec_sync;
+
+
+void
+ngx_kexec_sync_init(ngx_cycle_t *cycle, ngx_http_kexec_main_conf_t *kmcf)
+{
+    ngx_kexec_sync_t  *sync;
+
+    sync = &ngx_kexec_sync;
+
+    sync->kmcf = kmcf;
+
+    /* debug logs take an event's data for a connection */
+
+    sync->dumb.fd = (ngx_socket_t) -1;
+
+    sync->timer.handler = ngx_kexec_sync_timer;
+    sync->timer.data = &sync->dumb;
+    sync->timer.log = cycle->log;
+    sync->timer.cancelable = 1;
+
+    sync->look.handler = ngx_kexec_sync_look;
+    sync->look.data = &sync->dumb;
+    sync->look.log = cycle->log;
+
+    ngx_queue_init(&sync->waiters);
+
+    ngx_add_timer(&sync->timer, 1);
+}
+
+
+static void
+ngx_kexec_sync_timer(ngx_event_t *ev)
+{
+    ngx_msec_t                   interval;
+    ngx_kexec_sync_t            *sync;
+    ngx_http_kexec_main_conf_t  *kmcf;
+
+    if (ngx_exiting) {
+        return;
+    }
+
+    sync = &ngx_kexec_sync;
+    kmcf = sync->kmcf;
+
+    interval = ngx_kexec_zone_seen(kmcf->zone) == NGX_KEXEC_SEEN_ALL
+               ? kmcf->sync : ngx_min(kmcf->sync, NGX_KEXEC_SYNC_RETRY);
+
+    if (sync->pool == NULL
+        && ngx_kexec_zone_turn(kmcf->zone, NGX_KEXEC_TURN_SYNC, interval))
+    {
+        ngx_kexec_sync_start(sync);
+    }
+
+    if (kmcf->idle_timeout
+        && ngx_kexec_zone_turn(kmcf->zone, NGX_KEXEC_TURN_IDLE,
+                               NGX_KEXEC_IDLE_TICK))
+    {
+        ngx_kexec_sync_expire(sync);
+    }
+
+    ngx_add_timer(ev, NGX_KEXEC_SYNC_TICK);
+}
+
+
+/* contexts that nobody used for kexec_context_idle_timeout */
+
+static void
+ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
+{
+    ngx_uint_t                   i, n;
+    ngx_kexec_context_t          ctx[NGX_KEXEC_SYNC_IDLE];
+    ngx_http_kexec_main_conf_t  *kmcf;
+
+    kmcf = sync->kmcf;
+
+    n = ngx_kexec_zone_idle(kmcf->zone, kmcf->idle_timeout, ctx,
+                            NGX_KEXEC_SYNC_IDLE);
+
+    for (i = 0; i < n; i++) {
+        ngx_kexec_operation_expire(kmcf, ngx_kexec_sync_conf(sync, &ctx[i]),
+                                   &ctx[i]);
+    }
+}
+
+
+/* the location whose servers are those of the context */
+
+static ngx_http_kexec_loc_conf_t *
+ngx_kexec_sync_conf(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
+{
+    ngx_uint_t                   i, n;
+    ngx_kexec_context_t          where;
+    ngx_http_kexec_loc_conf_t  **conf;
+
+    conf = sync->kmcf->passes.elts;
+
+    for (i = 0; i < sync->kmcf->passes.nelts; i++) {
+
+        for (n = 0; ngx_kexec_peer(conf[i], n, &where) == NGX_OK; n++) {
+
+            if (ngx_cmp_sockaddr((struct sockaddr *) where.sockaddr,
+                                 where.socklen,
+                                 (struct sockaddr *) ctx->sockaddr,
+                                 ctx->socklen, 1)
+                == NGX_OK)
+            {
+                return conf[i];
+            }
+        }
+    }
+
+    return conf[0];
+}
+
+
+static void
+ngx_kexec_sync_start(ngx_kexec_sync_t *sync)
+{
+    ngx_pool_t  *pool, *strangers;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    strangers = ngx_create_pool(1024, ngx_cycle->log);
+    if (strangers == NULL) {
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    sync->contexts = ngx_kexec_zone_list(sync->kmcf->zone, pool);
+    sync->where = ngx_palloc(pool, sizeof(ngx_kexec_context_t));
+    sync->seen = ngx_array_create(pool, 16, sizeof(ngx_kexec_id_t));
+    sync->doomed = ngx_array_create(pool, 4, sizeof(ngx_kexec_id_t));
+    sync->strangers = ngx_array_create(strangers, 4,
+                                       sizeof(ngx_kexec_stranger_t));
+
+    if (sync->contexts == NULL || sync->where == NULL || sync->seen == NULL
+        || sync->doomed == NULL || sync->strangers == NULL)
+    {
+        ngx_destroy_pool(strangers);
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    sync->pool = pool;
+    sync->nconf = 0;
+    sync->npeer = 0;
+    sync->adopted = 0;
+    sync->why_len = 0;
+    sync->answered = 0;
+    sync->failed = 0;
+
+    ngx_kexec_sync_next(sync);
+}
+
+
+/* asks the next server; of a block's servers those that are not "down" */
+
+static void
+ngx_kexec_sync_next(ngx_kexec_sync_t *sync)
+{
+    ngx_array_t                 *passes;
+    ngx_http_kexec_loc_conf_t  **conf;
+
+    passes = &sync->kmcf->passes;
+    conf = passes->elts;
+
+    while (sync->nconf < passes->nelts) {
+
+        sync->conf = conf[sync->nconf];
+
+        /* where the token comes from a request there is none to ask with */
+
+        if ((sync->conf->token && sync->conf->token->lengths)
+            || ngx_kexec_peer(sync->conf, sync->npeer++, sync->where)
+               != NGX_OK)
+        {
+            sync->nconf++;
+            sync->npeer = 0;
+            continue;
+        }
+
+        sync->server = ngx_kexec_server_create(sync->conf, NULL, sync->pool);
+
+        if (sync->server) {
+            ngx_kexec_server_at(sync->server, sync->where);
+
+            sync->http = ngx_kexec_jupyter_sessions(sync->server,
+                                                    ngx_kexec_sync_handler,
+                                                    sync, ngx_cycle->log);
+            if (sync->http) {
+                return;
+            }
+        }
+
+        sync->failed = 1;
+    }
+
+    ngx_kexec_sync_end(sync);
+}
+
+
+static void
+ngx_kexec_sync_handler(ngx_kexec_http_t *http)
+{
+    ngx_uint_t                    i;
+    ngx_array_t                  *sessions;
+    ngx_kexec_sync_t             *sync;
+    ngx_kexec_jupyter_session_t  *session;
+
+    sync = http->data;
+    sync->http = NULL;
+
+    sessions = NULL;
+
+    if (http->status == NGX_HTTP_OK) {
+        sessions = ngx_kexec_jupyter_parse_sessions(sync->pool, &http->body);
+    }
+
+    if (sessions == NULL) {
+        ngx_kexec_sync_failed(sync, http);
+        ngx_kexec_sync_next(sync);
+        return;
+    }
+
+    sync->answered = 1;
+
+    /* of two sessions of one context the younger one comes last */
+
+    session = sessions->elts;
+
+    for (i = sessions->nelts; i > 0; i--) {
+        ngx_kexec_sync_session(sync, &session[i - 1]);
+    }
+
+    ngx_kexec_sync_delete(sync);
+}
+
+
+static void
+ngx_kexec_sync_failed(ngx_kexec_sync_t *sync, ngx_kexec_http_t *http)
+{
+    u_char  *p, *last;
+
+    sync->failed = 1;
+
+    p = sync->why;
+    last = p + NGX_KEXEC_FAILURE_LEN;
+
+    switch (http->status) {
+
+    case 0:
+        p = ngx_slprintf(p, last, "Jupyter is not reachable: %s",
+                         http->error);
+        break;
+
+    case NGX_HTTP_UNAUTHORIZED:
+    case NGX_HTTP_FORBIDDEN:
+        p = ngx_slprintf(p, last, "Jupyter refused the server's token (%ui)",
+                         http->status);
+        break;
+
+    case NGX_HTTP_OK:
+        p = ngx_slprintf(p, last, "Jupyter's list of sessions could not be "
+                         "read");
+        break;
+
+    default:
+        p = ngx_slprintf(p, last, "Jupyter answers %ui when it is asked for "
+                         "its sessions", http->status);
+    }
+
+    sync->why_len = p - sync->why;
+}
+
+
+static void
+ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
+    ngx_kexec_jupyter_session_t *session)
+{
+    ngx_str_t             id;
+    ngx_msec_t            age;
+    ngx_kexec_id_t       *seen;
+    ngx_kexec_context_t   ctx, known;
+
+    if (ngx_kexec_session_parse(session, &ctx) != NGX_OK) {
+        return;
+    }
+
+    seen = ngx_array_push(sync->seen);
+    if (seen == NULL) {
+        sync->failed = 1;
+        return;
+    }
+
+    *seen = session->session;
+
+    id.len = NGX_KEXEC_UUID_LEN;
+    id.data = ctx.id;
+
+    if (ngx_kexec_zone_find(sync->kmcf->zone, &id, &known) == NGX_OK
+        && (ngx_kexec_sync_same(&known.session, &ctx.session)
+            || known.state != NGX_KEXEC_CONTEXT_READY
+            || known.epoch <= ctx.epoch))
+    {
+        return;
+    }
+
+    if (ctx.prepared
+        && ngx_kexec_zone_seen(sync->kmcf->zone) < NGX_KEXEC_SEEN_ALL)
+    {
+        ngx_kexec_sync_adopt(sync, &ctx);
+        return;
+    }
+
+    /*
+     * Another nginx may be making it, or this one has just deleted it.  After
+     * twice the time that making one may take, neither is so.
+     */
+
+    age = ngx_kexec_sync_stranger(sync, &ctx.session);
+
+    if (age < 2 * sync->conf->ready_timeout) {
+        return;
+    }
+
+    if (ctx.prepared
+        && ngx_kexec_zone_find(sync->kmcf->zone, &id, &known) != NGX_OK)
+    {
+        ngx_kexec_sync_adopt(sync, &ctx);
+        return;
+    }
+
+    seen = ngx_array_push(sync->doomed);
+
+    if (seen) {
+        *seen = ctx.session;
+    }
+}
+
+
+/* for how long the session is known to be a stranger */
+
+static ngx_msec_t
+ngx_kexec_sync_stranger(ngx_kexec_sync_t *sync, ngx_kexec_id_t *session)
+{
+    ngx_uint_t             i;
+    ngx_msec_t             since;
+    ngx_kexec_stranger_t  *stranger;
+
+    since = ngx_current_msec;
+
+    if (sync->last_strangers) {
+        stranger = sync->last_strangers->elts;
+
+        for (i = 0; i < sync->last_strangers->nelts; i++) {
+
+            if (ngx_kexec_sync_same(&stranger[i].session, session)) {
+                since = stranger[i].since;
+                break;
+            }
+        }
+    }
+
+    stranger = ngx_array_push(sync->strangers);
+
+    if (stranger) {
+        stranger->session = *session;
+        stranger->since = since;
+    }
+
+    return ngx_current_msec - since;
+}
+
+
+static void
+ngx_kexec_sync_adopt(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
+{
+    ngx_int_t  rc;
+
+    ctx->socklen = sync->where->socklen;
+    ngx_memcpy(ctx->sockaddr, sync->where->sockaddr, ctx->socklen);
+
+    ctx->server_len = sync->where->server_len;
+    ngx_memcpy(ctx->server, sync->where->server, ctx->server_len);
+
+    rc = ngx_kexec_zone_adopt(sync->kmcf->zone, ctx);
+
+    if (rc == NGX_OK) {
+        sync->adopted++;
+
+    } else if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "the kexec zone is too small to hold context %*s, "
+                      "which is left alone in Jupyter",
+                      (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
+    }
+}
+
+
+/* sessions that nobody will ever use, one after the other */
+
+static void
+ngx_kexec_sync_delete(ngx_kexec_sync_t *sync)
+{
+    ngx_str_t        id;
+    ngx_kexec_id_t  *doomed;
+
+    while (sync->doomed->nelts) {
+
+        doomed = sync->doomed->elts;
+        doomed += --sync->doomed->nelts;
+
+        id.len = doomed->len;
+        id.data = doomed->data;
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "Jupyter session %V belongs to no context and is "
+                      "deleted, its context was not made to the end", &id);
+
+        sync->http = ngx_kexec_jupyter_delete(sync->server, &id,
+                                              ngx_kexec_sync_deleted, sync,
+                                              ngx_cycle->log);
+        if (sync->http) {
+            return;
+        }
+    }
+
+    ngx_kexec_sync_next(sync);
+}
+
+
+static void
+ngx_kexec_sync_deleted(ngx_kexec_http_t *http)
+{
+    ngx_kexec_sync_t  *sync;
+
+    sync = http->data;
+    sync->http = NULL;
+
+    ngx_kexec_sync_delete(sync);
+}
+
+
+static void
+ngx_kexec_sync_end(ngx_kexec_sync_t *sync)
+{
+    ngx_str_t             why;
+    ngx_uint_t            i, n;
+    ngx_kexec_id_t       *seen;
+    ngx_kexec_zone_t     *zone;
+    ngx_kexec_context_t  *ctx;
+
+    zone = sync->kmcf->zone;
+
+    if (sync->adopted) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "%ui contexts were found in Jupyter", sync->adopted);
+    }
+
+    if (!sync->failed) {
+
+        seen = sync->seen->elts;
+        ctx = sync->contexts->elts;
+
+        for (i = 0; i < sync->contexts->nelts; i++) {
+
+            /* one that Jupyter gave up gets a new session on its next use */
+
+            if (ctx[i].kernel.len == 0 || ctx[i].session.len == 0) {
+                continue;
+            }
+
+            for (n = 0; n < sync->seen->nelts; n++) {
+                if (ngx_kexec_sync_same(&seen[n], &ctx[i].session)) {
+                    break;
+                }
+            }
+
+            if (n == sync->seen->nelts) {
+                ngx_kexec_zone_lost(zone, &ctx[i]);
+            }
+        }
+    }
+
+    why.len = sync->why_len;
+    why.data = sync->why;
+
+    ngx_kexec_zone_set_seen(zone, !sync->failed ? NGX_KEXEC_SEEN_ALL
+                                  : sync->answered ? NGX_KEXEC_SEEN_SOME
+                                                   : NGX_KEXEC_SEEN_TRIED,
+                            &why);
+
+    if (sync->last_strangers) {
+        ngx_destroy_pool(sync->last_strangers->pool);
+    }
+
+    sync->last_strangers = sync->strangers;
+
+    ngx_destroy_pool(sync->pool);
+    sync->pool = NULL;
+}
+
+
+static ngx_uint_t
+ngx_kexec_sync_same(ngx_kexec_id_t *one, ngx_kexec_id_t *two)
+{
+    return one->len == two->len
+           && ngx_memcmp(one->data, two->data, one->len) == 0;
+}
+
+
+ngx_int_t
+ngx_kexec_sync_hold(ngx_http_request_t *r, ngx_kexec_handler_pt handler,
+    ngx_str_t *id)
+{
+    ngx_kexec_sync_t         *sync;
+    ngx_http_cleanup_t       *cln;
+    ngx_kexec_sync_waiter_t  *waiter;
+
+    sync = &ngx_kexec_sync;
+
+    if (ngx_kexec_zone_seen(sync->kmcf->zone) != NGX_KEXEC_SEEN_NONE) {
+        return NGX_DECLINED;
+    }
+
+    cln = ngx_http_cleanup_add(r, sizeof(ngx_kexec_sync_waiter_t));
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    waiter = cln->data;
+
+    waiter->request = r;
+    waiter->handler = handler;
+    waiter->id = *id;
+    waiter->limit = ngx_current_msec + NGX_KEXEC_SYNC_HOLD;
+
+    ngx_queue_insert_tail(&sync->waiters, &waiter->queue);
+
+    cln->handler = ngx_kexec_sync_cleanup;
+
+    if (!sync->look.timer_set) {
+        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK);
+    }
+
+    r->main->count++;
+
+    return NGX_DONE;
+}
+
+
+/* another worker may be the one that asks, so the zone is looked at */
+
+static void
+ngx_kexec_sync_look(ngx_event_t *ev)
+{
+    ngx_queue_t              *q;
+    ngx_connection_t         *c;
+    ngx_kexec_sync_t         *sync;
+    ngx_http_request_t       *r;
+    ngx_kexec_sync_waiter_t  *waiter;
+
+    sync = &ngx_kexec_sync;
+
+    while (!ngx_queue_empty(&sync->waiters)) {
+
+        q = ngx_queue_head(&sync->waiters);
+        waiter = ngx_queue_data(q, ngx_kexec_sync_waiter_t, queue);
+
+        if (ngx_kexec_zone_seen(sync->kmcf->zone) == NGX_KEXEC_SEEN_NONE
+            && (ngx_msec_int_t) (waiter->limit - ngx_current_msec) > 0)
+        {
+            break;
+        }
+
+        /* in the order of their arrival */
+
+        ngx_queue_remove(q);
+
+        r = waiter->request;
+        c = r->connection;
+
+        waiter->request = NULL;
+
+        ngx_http_set_log_request(c->log, r);
+
+        ngx_http_finalize_request(r, waiter->handler(r, &waiter->id));
+        ngx_http_run_posted_requests(c);
+    }
+
+    if (!ngx_queue_empty(&sync->waiters)) {
+        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK);
+    }
+}
+
+
+static void
+ngx_kexec_sync_cleanup(void *data)
+{
+    ngx_kexec_sync_waiter_t *waiter = data;
+
+    if (waiter->request) {
+        ngx_queue_remove(&waiter->queue);
+        waiter->request = NULL;
+    }
+}

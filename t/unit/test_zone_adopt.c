@@ -1,0 +1,305 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include "stub_workers.h"
+
+
+/* what Jupyter's sessions tell about contexts, and the limits of their number */
+
+
+static void
+found(ngx_kexec_context_t *ctx, const char *language, ngx_uint_t is_default,
+    ngx_uint_t serial)
+{
+    new_context(ctx, language, is_default);
+
+    ctx->serial = serial;
+    ctx->epoch = 3;
+    ctx->process = 77;
+    ctx->prepared = 1;
+    ctx->dirty = 1;
+    ctx->owes_restore = 1;
+
+    ctx->session.len = 2;
+    memcpy(ctx->session.data, "s1", 2);
+    ctx->kernel.len = 2;
+    memcpy(ctx->kernel.data, "k1", 2);
+
+    ctx->socklen = 16;
+    memset(ctx->sockaddr, 1, 16);
+    ctx->server_len = 4;
+    memcpy(ctx->server, "a:88", 4);
+}
+
+
+static void
+test_adopt(void **state)
+{
+    ngx_str_t             id, python;
+    ngx_array_t          *list;
+    ngx_kexec_claim_t     claim;
+    ngx_kexec_context_t   ctx, got, again, *all;
+
+    found(&ctx, "python", 1, 41);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+
+    id.len = NGX_KEXEC_UUID_LEN;
+    id.data = ctx.id;
+    assert_int_equal(ngx_kexec_zone_find(zone, &id, &got), NGX_OK);
+
+    assert_int_equal(got.state, NGX_KEXEC_CONTEXT_READY);
+    assert_int_equal(got.serial, 41);
+    assert_int_equal(got.epoch, 3);
+    assert_int_equal(got.process, 77);
+    assert_int_equal(got.ready, 0);
+    assert_int_equal(got.prepared, 1);
+    assert_int_equal(got.dirty, 1);
+    assert_int_equal(got.owes_restore, 1);
+    assert_int_equal(got.socklen, 16);
+    assert_memory_equal(got.sockaddr, ctx.sockaddr, 16);
+    assert_int_equal(got.server_len, 4);
+    assert_memory_equal(got.session.data, "s1", 2);
+    assert_memory_equal(got.kernel.data, "k1", 2);
+
+    python.len = 6;
+    python.data = (u_char *) "python";
+    assert_int_equal(ngx_kexec_zone_default(zone, &python, &got), NGX_OK);
+    assert_memory_equal(got.id, ctx.id, NGX_KEXEC_UUID_LEN);
+
+    /* known already */
+
+    again = ctx;
+    again.epoch = 9;
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &again), NGX_BUSY);
+    assert_int_equal(again.epoch, 3);
+
+    /* there is a default one */
+
+    found(&again, "python", 1, 7);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &again), NGX_OK);
+    assert_int_equal(again.is_default, 0);
+
+    /* new ones come behind all that were found */
+
+    memset(&claim, 0, sizeof(claim));
+    new_context(&got, "r", 0);
+    assert_int_equal(ngx_kexec_zone_create(zone, &got, &claim), NGX_OK);
+    assert_int_equal(got.serial, 42);
+    ngx_kexec_zone_created(&claim);
+    ngx_kexec_claim_leave(&claim);
+
+    list = ngx_kexec_zone_list(zone, NULL);
+    all = list->elts;
+    assert_int_equal(list->nelts, 3);
+    assert_memory_equal(all[0].id, again.id, NGX_KEXEC_UUID_LEN);
+    assert_memory_equal(all[1].id, ctx.id, NGX_KEXEC_UUID_LEN);
+    assert_memory_equal(all[2].id, got.id, NGX_KEXEC_UUID_LEN);
+    stub_free_array(list);
+}
+
+
+static void
+test_adopt_failed(void **state)
+{
+    ngx_str_t             text;
+    ngx_kexec_claim_t     claim;
+    ngx_kexec_context_t   ctx, got;
+
+    /* a default one that could not be made stands in nobody's way */
+
+    memset(&claim, 0, sizeof(claim));
+    new_context(&ctx, "python", 1);
+    assert_int_equal(ngx_kexec_zone_create(zone, &ctx, &claim), NGX_OK);
+
+    text.len = 2;
+    text.data = (u_char *) "no";
+    ngx_kexec_zone_failed(&claim, 503, &text);
+
+    found(&got, "python", 1, 1);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &got), NGX_OK);
+    assert_int_equal(got.is_default, 1);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &ctx), NGX_DECLINED);
+}
+
+
+static void
+test_full(void **state)
+{
+    ngx_uint_t            i;
+    ngx_kexec_context_t   ctx;
+
+    for (i = 0; i < zone->ncontexts; i++) {
+        found(&ctx, "python", 0, i);
+        assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+    }
+
+    found(&ctx, "python", 0, i);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_DECLINED);
+}
+
+
+static void
+test_limit(void **state)
+{
+    ngx_str_t             text;
+    ngx_kexec_claim_t     one, two;
+    ngx_kexec_context_t   ctx, second;
+
+    ngx_kexec_zone_limit(zone, 2);
+
+    memset(&one, 0, sizeof(one));
+    memset(&two, 0, sizeof(two));
+
+    (void) ready_context(&ctx);
+
+    new_context(&ctx, "python", 1);
+    assert_int_equal(ngx_kexec_zone_create(zone, &ctx, &one), NGX_OK);
+
+    new_context(&second, "r", 0);
+    assert_int_equal(ngx_kexec_zone_create(zone, &second, &two), NGX_ABORT);
+
+    /* what could not be made does not count, and that one may be tried again */
+
+    text.len = 2;
+    text.data = (u_char *) "no";
+    ngx_kexec_zone_failed(&one, 503, &text);
+
+    new_context(&ctx, "python", 1);
+    assert_int_equal(ngx_kexec_zone_create(zone, &ctx, &one), NGX_OK);
+    ngx_kexec_zone_remove(&one);
+
+    assert_int_equal(ngx_kexec_zone_create(zone, &second, &two), NGX_OK);
+    ngx_kexec_zone_remove(&two);
+
+    ngx_kexec_zone_limit(zone, 0);
+}
+
+
+static void
+test_lost(void **state)
+{
+    ngx_kexec_claim_t     claim;
+    ngx_kexec_context_t   ctx, moved;
+
+    memset(&claim, 0, sizeof(claim));
+
+    found(&ctx, "python", 0, 1);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+
+    /* it has another session by now */
+
+    moved = ctx;
+    moved.session.data[0] = 'x';
+    ngx_kexec_zone_lost(zone, &moved);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_OK);
+
+    /* somebody works there */
+
+    claim.context = ctx.ref;
+    assert_int_equal(ngx_kexec_claim_enter(zone, &claim, 4), NGX_OK);
+    ngx_kexec_zone_lost(zone, &ctx);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_OK);
+
+    ngx_kexec_claim_leave(&claim);
+    ngx_kexec_zone_lost(zone, &ctx);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_DECLINED);
+}
+
+
+static void
+test_expire(void **state)
+{
+    ngx_kexec_claim_t     claim, user;
+    ngx_kexec_context_t   ctx, idle[4];
+
+    memset(&claim, 0, sizeof(claim));
+    memset(&user, 0, sizeof(user));
+
+    (void) ready_context(&ctx);
+
+    assert_int_equal(ngx_kexec_zone_idle(zone, 60000, idle, 4), 0);
+    assert_int_equal(ngx_kexec_zone_idle(zone, 0, idle, 4), 1);
+    assert_memory_equal(idle[0].id, ctx.id, NGX_KEXEC_UUID_LEN);
+
+    /* used again, a moment before it is to go */
+
+    user.context = ctx.ref;
+    assert_int_equal(ngx_kexec_claim_enter(zone, &user, 4), NGX_OK);
+    assert_int_equal(ngx_kexec_zone_idle(zone, 0, idle, 4), 0);
+
+    claim.context = ctx.ref;
+    assert_int_equal(ngx_kexec_claim_expire(zone, &claim, 0), NGX_DECLINED);
+
+    ngx_kexec_claim_leave(&user);
+    assert_int_equal(ngx_kexec_claim_expire(zone, &claim, 60000),
+                     NGX_DECLINED);
+    assert_int_equal(ngx_kexec_claim_expire(zone, &claim, 0), NGX_OK);
+
+    /* it is being deleted now */
+
+    user.context = ctx.ref;
+    assert_int_equal(ngx_kexec_claim_enter(zone, &user, 4), NGX_DECLINED);
+
+    ngx_kexec_zone_remove(&claim);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &ctx), NGX_DECLINED);
+}
+
+
+static void
+test_turns(void **state)
+{
+    u_char     buf[NGX_KEXEC_FAILURE_LEN];
+    ngx_pid_t  pid;
+    ngx_str_t  why;
+
+    pid = ngx_pid;
+
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 1000), 1);
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 1000), 0);
+    assert_int_equal(ngx_kexec_zone_turn(zone, 1, 1000), 1);
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 0), 1);
+
+    /* another worker has to wait longer */
+
+    zone->sh->turns[0].time -= 1500;
+    ngx_pid++;
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 1000), 0);
+
+    zone->sh->turns[0].time -= 1000;
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 1000), 1);
+
+    ngx_pid = pid;
+    zone->sh->turns[0].time -= 1500;
+    assert_int_equal(ngx_kexec_zone_turn(zone, 0, 1000), 0);
+
+    assert_int_equal(ngx_kexec_zone_seen(zone), NGX_KEXEC_SEEN_NONE);
+    why.len = 3;
+    why.data = (u_char *) "why";
+    ngx_kexec_zone_set_seen(zone, NGX_KEXEC_SEEN_SOME, &why);
+    ngx_kexec_zone_set_seen(zone, NGX_KEXEC_SEEN_TRIED, &why);
+    assert_int_equal(ngx_kexec_zone_why_unseen(zone, buf) - buf, 3);
+    assert_memory_equal(buf, "why", 3);
+    assert_int_equal(ngx_kexec_zone_seen(zone), NGX_KEXEC_SEEN_SOME);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test_setup_teardown(test_adopt, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_adopt_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_expire, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
+    };
+
+    stub_start();
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
