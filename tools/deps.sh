@@ -88,17 +88,7 @@ apt_install() {
 fetch_test_nginx() {
     local dir=$1 mirror opt
 
-    # Where this machine takes Debian from, whichever way that is written
-    # down: a mirror has all of the releases.
-
-    mirror=$(. /etc/os-release
-             apt-get indextargets \
-                 --format '$(ORIGIN) $(CODENAME) $(REPO_URI)' \
-                 'Created-By: Packages' |
-             sed -n "s/^Debian $VERSION_CODENAME //p" | head -n 1)
-
-    [ -n "$mirror" ] ||
-        die "no Debian mirror among this machine's apt sources"
+    mirror=$("$top/tools/mirror.sh") || return 1
 
     mkdir -p "$dir/lists/partial" "$dir/archives/partial"
 
