@@ -1,6 +1,8 @@
 # make run      installs what is missing, builds, and runs the module in front
 #               of a Jupyter Server until Ctrl-C
-# make test     everything that is tested
+# make test     everything that is tested, but the packages
+# make deb      Debian packages for the release of this machine, in build/deb
+# make test-deb packages for Debian 12 and 13, installed, upgraded and purged
 #
 # Variables are handed on to the scripts: BUILD_DIR, CC, CC_OPT, LD_OPT to
 # tools/build.sh, PORT, JUPYTER_PORT, WORKERS, RUN_DIR and more to
@@ -42,6 +44,14 @@ golden: build
 rounds: build
 	t/rounds
 
+deb:
+	@tools/deps.sh deb
+	@tools/deb.sh
+
+test-deb:
+	@tools/deps.sh test-deb
+	t/deb/run
+
 fuzz:
 	$(MAKE) -C t/fuzz
 
@@ -49,4 +59,4 @@ clean:
 	rm -rf build
 
 .PHONY: all build run start stop deps-run deps test style unit golden rounds \
-        fuzz clean
+        deb test-deb fuzz clean

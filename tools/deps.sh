@@ -1,8 +1,9 @@
 #!/bin/bash
 #
 # Installs the Debian packages that are missing: "deps.sh run" what building
-# and running take, "deps.sh test" what the tests take as well.  When nothing
-# is missing it says nothing and changes nothing.
+# and running take, "deps.sh test" what the tests take as well, "deps.sh deb"
+# what building Debian packages takes, "deps.sh test-deb" what testing those
+# takes as well.  When nothing is missing it says nothing and changes nothing.
 
 set -euo pipefail
 
@@ -21,6 +22,12 @@ test_packages="
     iproute2 netcat-openbsd nghttp2-client
     python3-websocket python3-h2
     r-base-core r-cran-irkernel"
+
+# debian/control says the same; debootstrap makes the systems in which the
+# packages are tested.
+
+deb_packages="dpkg-dev debhelper gcc libc6-dev make nginx-dev libjansson-dev"
+test_deb_packages="debootstrap lintian"
 
 die() { echo "deps: $*" >&2; exit 1; }
 
@@ -159,8 +166,14 @@ case ${1:-} in
         command -v node > /dev/null || packages="$packages nodejs"
         command -v npm > /dev/null || packages="$packages npm"
         ;;
+    deb)
+        packages=$deb_packages
+        ;;
+    test-deb)
+        packages="$deb_packages $test_deb_packages"
+        ;;
     *)
-        die "usage: deps.sh run | test"
+        die "usage: deps.sh run | test | deb | test-deb"
         ;;
 esac
 
@@ -188,6 +201,6 @@ if [ -n "$lack" ]; then
     allow_services
 fi
 
-check_kernel
+case $1 in run | test) check_kernel ;; esac
 
 [ "$1" != test ] || "$top/tools/node.sh"
