@@ -14,12 +14,12 @@ run_packages="
     jupyter-server python3-ipykernel curl"
 
 # python3-websocket is a client's view of Jupyter, python3-h2 and
-# nghttp2-client are HTTP/2 clients, iproute2 shapes and cuts networks,
-# r-cran-irkernel is the kernel for R.
+# nghttp2-client are HTTP/2 clients, iproute2 shapes and cuts networks, openssl
+# makes certificates, r-cran-irkernel is the kernel for R.
 
 test_packages="
     libcmocka-dev clang libclang-rt-dev valgrind
-    iproute2 netcat-openbsd nghttp2-client
+    iproute2 netcat-openbsd nghttp2-client openssl
     python3-websocket python3-h2
     r-base-core r-cran-irkernel"
 
