@@ -26,7 +26,7 @@ test_packages="
 # debian/control says the same; debootstrap makes the systems in which the
 # packages are tested.
 
-deb_packages="dpkg-dev debhelper gcc libc6-dev make nginx-dev libjansson-dev"
+deb_packages="build-essential debhelper nginx-dev libjansson-dev"
 test_deb_packages="debootstrap lintian"
 
 die() { echo "deps: $*" >&2; exit 1; }
