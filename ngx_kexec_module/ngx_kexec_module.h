@@ -110,6 +110,12 @@ void *ngx_http_kexec_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 
+/* kexec_token and kexec_token_file (ngx_kexec_conf_token.c) */
+
+char *ngx_http_kexec_token(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_kexec_token_file(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
 
 /* the request's report, made on first use; NULL: no memory */
 ngx_kexec_report_t *ngx_kexec_report(ngx_http_request_t *r);
