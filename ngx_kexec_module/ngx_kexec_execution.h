@@ -229,6 +229,7 @@ void ngx_kexec_wait_not(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
 ngx_int_t ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
     ngx_str_t *code, ngx_uint_t silent);
 void ngx_kexec_fence(ngx_kexec_execution_t *ex);
+uint32_t ngx_kexec_message_process(ngx_kexec_message_t *msg);
 void ngx_kexec_fence_again(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_granted(ngx_kexec_execution_t *ex);

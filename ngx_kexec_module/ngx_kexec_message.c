@@ -342,6 +342,40 @@ ngx_kexec_message_state(ngx_kexec_message_t *msg)
 }
 
 
+ngx_uint_t
+ngx_kexec_message_rate_limit(ngx_kexec_message_t *msg)
+{
+    ngx_uint_t  i;
+    ngx_str_t   value, inside;
+
+    static ngx_str_t  notices[] = {
+        ngx_string("IOPub message rate exceeded."),
+        ngx_string("IOPub data rate exceeded.")
+    };
+
+    /* it is a few hundred bytes, and output is not to be walked for it */
+
+    if (msg->type != NGX_KEXEC_MSG_STREAM
+        || msg->content.len > 1024
+        || ngx_kexec_json_member(&msg->content, "text", &value) != NGX_OK
+        || ngx_kexec_json_string(&value, &inside) != NGX_OK)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < 2; i++) {
+
+        if (inside.len > notices[i].len
+            && ngx_memcmp(inside.data, notices[i].data, notices[i].len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 void
 ngx_kexec_message_reply(ngx_kexec_message_t *msg, ngx_kexec_reply_t *reply)
 {

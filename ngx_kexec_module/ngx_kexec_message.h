@@ -117,6 +117,13 @@ ngx_int_t ngx_kexec_message_parse(ngx_str_t *bytes, ngx_kexec_format_e format,
 ngx_kexec_state_e ngx_kexec_message_state(ngx_kexec_message_t *msg);
 
 /*
+ * Is it Jupyter's own notice, written to stderr in the kernel's name, that it
+ * throws output away (iopub_msg_rate_limit, iopub_data_rate_limit)?  Code may
+ * print the same words: the header's session tells whose they are.
+ */
+ngx_uint_t ngx_kexec_message_rate_limit(ngx_kexec_message_t *msg);
+
+/*
  * The verdict of an execute_reply, or (with status NGX_KEXEC_REPLY_ERROR)
  * of an iopub error message.
  */

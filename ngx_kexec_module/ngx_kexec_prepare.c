@@ -415,6 +415,21 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 }
 
 
+/* a mark of the process that wrote the message, 0 if it cannot be known */
+
+uint32_t
+ngx_kexec_message_process(ngx_kexec_message_t *msg)
+{
+    ngx_str_t  session;
+
+    if (ngx_kexec_json_member(&msg->header, "session", &session) != NGX_OK) {
+        return 0;
+    }
+
+    return ngx_crc32_short(session.data, session.len);
+}
+
+
 /*
  * Each process of a kernel has a session id of its own in its messages.  One
  * that was restarted while no link was open is told by that alone.
@@ -423,16 +438,11 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 static void
 ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 {
-    uint32_t   process;
-    ngx_str_t  session;
+    uint32_t  process;
 
-    if (ngx_kexec_json_member(&msg->header, "session", &session) != NGX_OK) {
-        return;
-    }
+    process = ngx_kexec_message_process(msg);
 
-    process = ngx_crc32_short(session.data, session.len);
-
-    if (process == ex->ctx.process) {
+    if (process == 0 || process == ex->ctx.process) {
         return;
     }
 

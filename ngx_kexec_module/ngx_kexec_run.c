@@ -159,6 +159,7 @@ static void
 ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 {
     ngx_int_t            rc;
+    ngx_str_t            reason;
     ngx_uint_t           error;
     ngx_kexec_client_t  *client;
 
@@ -184,6 +185,15 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
     if (rc == NGX_DECLINED) {
         return;
+    }
+
+    if (rc == NGX_OK && ngx_kexec_message_rate_limit(msg)
+        && ngx_kexec_message_process(msg) != ex->ctx.process)
+    {
+        ngx_str_set(&reason, "Jupyter throws output away that comes too fast, "
+                    "lift its iopub_msg_rate_limit and iopub_data_rate_limit");
+
+        rc = ngx_kexec_event_dropped(&client->out, &reason);
     }
 
     if (rc == NGX_ERROR) {

@@ -21,6 +21,7 @@
 #   DEFAULT_CWD       /home/user when it exists, else HOME
 #   EXTRA_HTTP        a file or a text: more lines for http {}
 #   EXTRA_LOCATION    the same for the module's location {}
+#   JUPYTER_OPTIONS            more options for its command line
 #   NO_JUPYTER                 not empty: Jupyter is there already, or comes
 #   START_TIMEOUT     60       seconds for "start"
 #   STOP_TIMEOUT      5        seconds for nginx to finish what it is doing
@@ -262,6 +263,7 @@ start_jupyter() {
         --config="$top/docker/jupyter/jupyter_server_config.py" \
         --ServerApp.port="$jupyter_port" \
         --ServerApp.root_dir="$run/root" \
+        ${JUPYTER_OPTIONS:-} \
         < /dev/null >> "$run/jupyter.log" 2>&1 9>&- &
 
     local pid=$!

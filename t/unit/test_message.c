@@ -288,6 +288,21 @@ test_words(void **state)
                "\"content\": {\"execution_state\": 1}}", &msg);
     assert_int_equal(ngx_kexec_message_state(&msg), NGX_KEXEC_STATE_OTHER);
 
+    /* Jupyter's notice */
+
+    parse_text("{\"header\": {\"msg_type\": \"stream\"}, \"content\": "
+               "{\"name\": \"stderr\", \"text\": "
+               "\"IOPub data rate exceeded.\\nThe Jupyter\"}}", &msg);
+    assert_int_equal(ngx_kexec_message_rate_limit(&msg), 1);
+
+    parse_text("{\"header\": {\"msg_type\": \"stream\"}, \"content\": "
+               "{\"text\": \"IOPub data rate exceeded\"}}", &msg);
+    assert_int_equal(ngx_kexec_message_rate_limit(&msg), 0);
+
+    parse_text("{\"header\": {\"msg_type\": \"error\"}, \"content\": "
+               "{\"text\": \"IOPub message rate exceeded.\\n\"}}", &msg);
+    assert_int_equal(ngx_kexec_message_rate_limit(&msg), 0);
+
     /* only a status has a state */
 
     parse_text("{\"header\": {\"msg_type\": \"stream\"}, "
