@@ -41,6 +41,9 @@ unit:
 golden: build
 	t/golden/run
 
+soak: build
+	t/soak
+
 rounds: build
 	t/rounds
 
@@ -58,5 +61,5 @@ fuzz:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test style unit golden rounds \
+.PHONY: all build run start stop deps-run deps test style unit golden soak rounds \
         deb test-deb fuzz clean
