@@ -72,3 +72,27 @@ def interrupt(number, frame):
 
 
 kernelbase.default_int_handler = interrupt
+
+
+# Results as the SDKs know them: data, charts and JSON beside the text, which
+# is told in full and without colours.  The package is found beside this file,
+# whatever sys.path is.  Extensions and start-up files of the user's own
+# profile are loaded as well.
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+
+PACKAGE = "kexec_display"
+
+if PACKAGE not in sys.modules:
+    spec = spec_from_file_location(
+        PACKAGE, Path(__file__).with_name(PACKAGE) / "__init__.py")
+    sys.modules[PACKAGE] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[PACKAGE])
+
+c.InteractiveShellApp.extensions.append(PACKAGE)
+c.InteractiveShell.colors = "NoColor"
+c.PlainTextFormatter.max_seq_length = 0
