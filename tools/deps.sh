@@ -15,12 +15,14 @@ run_packages="
 
 # python3-websocket is a client's view of Jupyter, python3-h2 and
 # nghttp2-client are HTTP/2 clients, iproute2 shapes and cuts networks, openssl
-# makes certificates, r-cran-irkernel is the kernel for R.
+# makes certificates, r-cran-irkernel is the kernel for R, python3-pandas,
+# -matplotlib and -pil are what Python's rich results are made of.
 
 test_packages="
     libcmocka-dev clang libclang-rt-dev valgrind
     iproute2 netcat-openbsd nghttp2-client openssl
     python3-websocket python3-h2
+    python3-pandas python3-matplotlib python3-pil
     r-base-core r-cran-irkernel"
 
 # debian/control says the same; debootstrap makes the systems in which the

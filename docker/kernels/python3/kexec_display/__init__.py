@@ -4,6 +4,8 @@ ipython_kernel_config.py.
 Whoever uses neither pandas, matplotlib nor PIL pays for none of them: formatters know their types by name, PIL is
 changed when it is imported, and what makes a chart is imported with the first figure."""
 
+import sys
+
 from IPython.core.formatters import BaseFormatter
 from traitlets import ObjectName, Unicode
 
@@ -21,6 +23,13 @@ class ChartFormatter(BaseFormatter):
     print_method = ObjectName("_repr_e2b_chart_")
     _return_type = dict
 
+    def lookup(self, obj):
+        """A type that is registered would be lost: the inline backend takes figures out of every formatter."""
+        matplotlib = sys.modules.get("matplotlib.figure")
+        if matplotlib is not None and isinstance(obj, matplotlib.Figure):
+            return figure_chart
+        return super().lookup(obj)
+
 
 def figure_chart(figure):
     from . import charts
@@ -34,8 +43,7 @@ def load_ipython_extension(shell):
     data.for_type_by_name("pandas.core.frame", "DataFrame", values.frame_data)
     data.for_type_by_name("pandas", "DataFrame", values.frame_data)     # since pandas 3
 
-    chart = display.formatters["e2b/chart"] = ChartFormatter(parent=display)
-    chart.for_type_by_name("matplotlib.figure", "Figure", figure_chart)
+    display.formatters["e2b/chart"] = ChartFormatter(parent=display)
 
     json = display.formatters["application/json"]
     json.for_type(list, values.json_value)

@@ -10,6 +10,7 @@ from matplotlib.category import StrCategoryConverter
 from matplotlib.collections import PathCollection
 from matplotlib.container import BarContainer
 from matplotlib.patches import PathPatch, Rectangle, Wedge
+from matplotlib.transforms import IdentityTransform
 
 from .boxes import find_boxes
 from .values import is_missing
@@ -52,7 +53,7 @@ def known_chart(ax):
 
     if not all(is_grid_line(line) for line in lines):
         return None
-    if not patches and are(PathCollection, collections):
+    if not patches and are(PathCollection, collections) and not any(is_contour(c) for c in collections):
         return scatter_chart(ax)
     if not collections and are(Wedge, patches):
         return pie_chart(ax)
@@ -68,6 +69,11 @@ def are(kind, artists):
 def is_grid_line(line):
     x, y = line.get_xdata(), line.get_ydata()
     return len(x) == 2 and len(y) == 2 and (x[0] == x[1] or y[0] == y[1])
+
+
+def is_contour(collection):
+    """matplotlib before 3.8 draws contours by paths that stay where they are."""
+    return isinstance(collection.get_offset_transform(), IdentityTransform)
 
 
 # ---- kinds of charts; the order of members is that of the reference server

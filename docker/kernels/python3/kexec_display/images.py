@@ -1,6 +1,7 @@
 """Images that are saved as a file by its name are displayed, too, and show() displays them instead of looking for a
 program with a window."""
 
+import functools
 import sys
 from importlib.machinery import PathFinder
 
@@ -10,12 +11,12 @@ from IPython.display import display
 def change_image(module):
     save = module.Image.save
 
+    @functools.wraps(save)
     def save_and_display(self, fp, format=None, **params):
         if isinstance(fp, str):
             display(self)
         return save(self, fp, format, **params)
 
-    save_and_display.__doc__ = save.__doc__
     module.Image.save = save_and_display
 
 
