@@ -16,8 +16,8 @@ SCRAMBLED = {"stdout_lone_surrogate": "surrogates not allowed"}
 
 
 class Case:
-    def __init__(self, line):
-        record = json.loads(line)
+    def __init__(self, record):
+        self.record = record
         self.name = record["name"]
         self.request = record["request"]
         self.recorded = record["answer"]
@@ -35,6 +35,10 @@ class Case:
     @property
     def big(self):
         return "body_length" in self.recorded
+
+    def answered(self, **change):
+        """The case with another answer recorded."""
+        return Case({**self.record, "answer": {**self.recorded, **change}})
 
     def expectation(self):
         """The recorded answer, and what ours has in addition, whatever the case."""
