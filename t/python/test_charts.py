@@ -16,6 +16,7 @@ import matplotlib                       # noqa: E402
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt         # noqa: E402
+from matplotlib.offsetbox import AnchoredText   # noqa: E402
 import numpy as np                      # noqa: E402
 import pandas as pd                     # noqa: E402
 
@@ -83,6 +84,7 @@ class Figures(ChartTest):
             "contour": lambda ax: ax.contourf([[1, 2], [3, 4]]),
             "area": lambda ax: ax.fill_between([1, 2], [1, 2]),
             "mixed": lambda ax: (ax.plot([1, 2, 3]), ax.scatter([1], [2])),
+            "text in a box": lambda ax: (ax.plot([1, 2]), ax.add_artist(AnchoredText("a", "center"))),
             "table": lambda ax: (ax.plot([1, 2]), ax.table([["a"]])),
             "path": lambda ax: (ax.add_patch(matplotlib.patches.PathPatch(matplotlib.path.Path([[0, 0], [1, 1]]))),
                                 ax.plot([1, 2])),
@@ -179,7 +181,9 @@ class Dates(ChartTest):
         self.assertEqual((chart["x_scale"], chart["y_scale"]), ("datetime", "linear"))
         self.assertTrue(chart["x_ticks"])
         for tick in chart["x_ticks"]:
-            self.assertEqual(datetime.datetime.fromisoformat(tick).utcoffset(), datetime.timedelta(0))
+            moment = datetime.datetime.fromisoformat(tick)
+            self.assertEqual(moment.utcoffset(), datetime.timedelta(0))
+            self.assertIn(moment.year, (2023, 2024))
         self.assertEqual(chart["elements"][0]["points"][0][0], first)
 
     def test_days(self):
@@ -346,6 +350,12 @@ class Boxes(ChartTest):
                 self.ax.clear()
                 self.draw([[1, 2, 3, 2, 1, 2, 3, 20], [2, 3, 4]], None, showmeans=True, meanline=meanline)
                 self.assertEqual(self.boxes(), [("1", 1, 1.75, 2, 3, 3, [20]), ("2", 2, 2.5, 3, 3.5, 4, [])])
+
+    def test_lines_beside_the_boxes(self):
+        self.draw(names=None)
+        self.ax.axvline(1)
+        self.ax.axhline(80)
+        self.assertEqual([box[1:] for box in self.boxes()], [box[1:] for box in BOXES])
 
     def test_notches(self):
         for patch in (False, True):

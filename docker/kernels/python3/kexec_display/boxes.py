@@ -46,7 +46,7 @@ class Box:
 def find_boxes(lines, patches):
     """(boxes, do they lie), or None."""
     data = [line.get_xydata().T for line in lines]
-    strokes = [xy for xy, line in zip(data, lines) if line.get_linestyle() != "None" and len(xy[0]) == 2]
+    strokes = [xy for xy in data if len(xy[0]) == 2]
     # Medians and the marks of means are on top of all else.
     top = max((line.get_zorder() for line in lines), default=0)
     dots = [xy for xy, line in zip(data, lines) if line.get_linestyle() == "None" and line.get_zorder() < top]
