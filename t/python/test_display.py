@@ -157,8 +157,8 @@ class Images(KernelTest):
 
 
 class UsersProfile(KernelTest):
-    startup = {"00-own.py": "mine = 42\nimport PIL.Image"}
-    config = "c = get_config()\nc.InteractiveShellApp.extensions = ['autoreload']\n"
+    startup = {"00-own.py": "mine = 42"}
+    config = "import PIL.Image\nc = get_config()\nc.InteractiveShellApp.extensions = ['autoreload']\n"
 
     def test_startup_file_was_run(self):
         self.assertEqual(self.text("mine"), "42")
@@ -168,8 +168,8 @@ class UsersProfile(KernelTest):
                "'autoreload', 'kexec_display'}))"
         self.assertRegex(self.text(code), "autoreload kexec_display'$")
 
-    def test_image_imported_by_the_startup_file(self):
-        self.assertIn("image/png", self.result("PIL.Image.new('RGB', (2, 2)).save('x.png')"))
+    def test_image_imported_by_the_configuration(self):
+        self.assertIn("image/png", self.result("import PIL.Image\nPIL.Image.new('RGB', (2, 2)).save('x.png')"))
 
 
 if __name__ == "__main__":
