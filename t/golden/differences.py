@@ -116,7 +116,7 @@ NO_DIRECTORY = "The working directory /no/such/dir does not exist or cannot be e
 
 DIFFERENCES = {
     "env_vars_first_exec": [
-        Difference(ENVIRONMENT, lacks=TEST_VARIABLE, body=lambda recorded, kernels: recorded.replace("'true'", "None"))],
+        Difference(ENVIRONMENT, lacks=TEST_VARIABLE, body=lambda recorded, _: recorded.replace("'true'", "None"))],
 
     # The reference pastes assignments in front of the code.
     "env_vars_backslash_newline": [Difference(ENVIRONMENT, events=result("a\\\\nb"))],
