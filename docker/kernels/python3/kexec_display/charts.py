@@ -93,7 +93,7 @@ def labelled(ax, kind, elements, swapped=False):
 def unit(label):
     """What is in brackets in "Time (s)" or "Time [s]"."""
     found = UNIT.search(label or "")
-    return found and (found["round"] or found["square"] or None)
+    return found and (found["round"] or found["square"])
 
 
 def point_chart(ax, kind, elements):
@@ -218,6 +218,8 @@ def points(xs, ys):
 
 def coordinate(value):
     """A number, or a category or date as text; None where there is nothing."""
+    if isinstance(value, float):        # the most, by far
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, str):
         return str(value)
     if value is numpy.ma.masked or is_missing(value):

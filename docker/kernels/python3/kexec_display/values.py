@@ -11,6 +11,8 @@ import uuid
 # Deeper than that, some of those who read it on the way give up on the whole message.
 DEPTH = 254
 
+MISSING = ("NaTType", "NAType")         # of pandas; NaT is a datetime as well
+
 
 def json_value(value):
     """A list or dict, or None when something in it has no form in JSON: then its text has to do."""
@@ -90,8 +92,7 @@ def in_cell(value):
 
 
 def is_missing(value):
-    """pandas.NaT, which is a datetime as well, and pandas.NA."""
-    return type(value).__name__ in ("NaTType", "NAType")
+    return type(value).__name__ in MISSING
 
 
 def is_numpy(value):
