@@ -528,6 +528,13 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_FENCE:
 
+        if (ex->state == NGX_KEXEC_EX_PROBING
+            && ngx_current_msec - ex->probed
+               > (ngx_msec_t) NGX_KEXEC_DEAF << ex->deaf
+            && ngx_kexec_connect_anew(ex) == NGX_OK)
+        {
+            break;
+        }
 
         if (ex->fence.late && ex->state <= NGX_KEXEC_EX_SETUP) {
 

@@ -51,6 +51,9 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN       300
 #define NGX_KEXEC_ORPHAN_LATE  3000
 
+/* a link that brings nothing is opened anew after this long, then twice that */
+#define NGX_KEXEC_DEAF         3000
+
 
 /* why an execution is to end early; a later reason may only be stronger */
 
@@ -155,7 +158,8 @@ struct ngx_kexec_execution_s {
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_msec_t                  interrupted;    /* when the first was sent */
     ngx_uint_t                  tries;          /* to open the link */
-    ngx_msec_t                  probed;         /* an orphan looked for */
+    ngx_msec_t                  probed;         /* since when */
+    ngx_uint_t                  deaf;           /* links that were */
 
     ngx_msec_t                  entered;
     ngx_msec_t                  started;        /* code was first sent */
@@ -234,6 +238,7 @@ void ngx_kexec_fence_again(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_granted(ngx_kexec_execution_t *ex);
 void ngx_kexec_connect(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_connect_anew(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);

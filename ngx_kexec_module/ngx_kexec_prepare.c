@@ -121,6 +121,35 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
 }
 
 
+/*
+ * Where the last link of this session ended before Jupyter had subscribed it to
+ * the kernel, what is for this one goes to that one.  The next one is well.
+ * NGX_DECLINED: an interrupt is on its way, and is waited for first.
+ */
+
+ngx_int_t
+ngx_kexec_connect_anew(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_ask_no_more(ex);
+
+    if (ex->http) {
+        return NGX_DECLINED;
+    }
+
+    ngx_log_error(NGX_LOG_INFO, &ex->log, 0,
+                  "nothing comes through the link, it is opened anew");
+
+    ex->deaf++;
+
+    ngx_kexec_kernel_discard(ex->kernel);
+    ex->kernel = NULL;
+
+    ngx_kexec_connect(ex);
+
+    return NGX_OK;
+}
+
+
 /* at once the first time, then with growing pauses */
 
 static void
@@ -211,6 +240,7 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
 
     ex->state = NGX_KEXEC_EX_PROBING;
     ex->log.action = "waiting for the kernel to be ready";
+    ex->probed = ngx_current_msec;
 
     ngx_kexec_fence(ex);
 
@@ -223,7 +253,6 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
          * was quicker than its subscription.
          */
 
-        ex->probed = ngx_current_msec;
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_ORPHAN);
     }
 }

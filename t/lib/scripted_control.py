@@ -25,6 +25,7 @@ OPTIONS = {
     "kernel_info": {},          # {drop: N, drop_reply: N, drop_iopub: N, delay: seconds}
     "protocol": "v1",           # "json": the v1 subprotocol is refused
     "iopub_subscription_delay": 0,  # iopub messages of that time are lost to a fresh websocket
+    "deaf": 0,                  # so many websockets, the next ones, get nothing, what comes for them is lost
     "nudge_eats": 0,            # iopub messages lost when a websocket opens
     "chunked": 0,               # REST bodies in chunks of that size
     "keepalive": True,          # of REST connections

@@ -73,13 +73,14 @@ class WebSocket:
         self.closing = False        # our close frame is out: what comes now is lost
         self.gone = asyncio.Event()
         self.iopub_from = 0
+        self.deaf = False
         self.close_reason = "client gone"
 
     # Out
 
     def deliver(self, message):
         """A message of the kernel, through this websocket's own ZMQ sockets."""
-        if self.closing or self.gone.is_set():
+        if self.closing or self.gone.is_set() or self.deaf:
             return
         if message.channel == "iopub" and time.monotonic() < self.iopub_from:
             return
@@ -607,6 +608,9 @@ class Server:
             resumed = kernel.buffer[0] == ws.session_id
             replay = kernel.buffer[1] if resumed else []
             kernel.buffer = None
+        if self.options["deaf"]:
+            self.options["deaf"] -= 1
+            ws.deaf = True
         kernel.websockets.append(ws)
         kernel.max_websockets = max(kernel.max_websockets, len(kernel.websockets))
         self.max_websockets[kernel.id] = kernel.max_websockets
