@@ -14,6 +14,7 @@ class LinkProxy:
     def __init__(self, target):
         self.target = target
         self.links = []
+        self.refuses_until = 0
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
@@ -24,6 +25,9 @@ class LinkProxy:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
     async def _serve(self, reader, writer):
+        if time.monotonic() < self.refuses_until:
+            writer.transport.abort()
+            return
         try:
             other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
@@ -46,6 +50,10 @@ class LinkProxy:
         except OSError:
             pass
         writer.close()
+
+    def refuse(self, seconds):
+        """New connections are reset for so long."""
+        self.refuses_until = time.monotonic() + seconds
 
     def cut(self, quiet=0.0, every=False):
         """Resets a websocket, or all of them, if nothing passed for `quiet` seconds, so that nothing is on its way;

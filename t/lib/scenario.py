@@ -153,6 +153,17 @@ class Server(Nginx):
         """A websocket to a kernel, as JupyterLab has one."""
         return KernelSocket(self.env["JUPYTER_PORT"], kernel_id, token=self.token, **more)
 
+    def through(self, port):
+        """From now on Jupyter is reached by that port."""
+        path = os.path.join(self.run_dir, "nginx.conf")
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(re.sub(r"server 127\.0\.0\.1:\d+;", "server 127.0.0.1:%d;" % port, text))
+        old = set(self.workers())
+        self.reload()
+        wait_until(lambda: not old & set(self.workers()), 30, "the old workers' end")
+
     def jupyter_process(self):
         return JupyterProcess(self.run_dir, self.env["JUPYTER_PORT"])
 
