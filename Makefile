@@ -1,8 +1,12 @@
 # make run      installs what is missing, builds, and runs the module in front
 #               of a Jupyter Server until Ctrl-C
-# make test     everything that is tested, but the packages
+# make test     everything that is tested, but the packages and the image
 # make deb      Debian packages for the release of this machine, in build/deb
 # make test-deb packages for Debian 12 and 13, installed, upgraded and purged
+# make image    the sandbox image, docker/Dockerfile, with buildah (as root)
+# make test-image
+#               starts that image and tests what it promises, and boots a
+#               machine image made from it
 #
 # Variables are handed on to the scripts: BUILD_DIR, CC, CC_OPT, LD_OPT to
 # tools/build.sh, PORT, JUPYTER_PORT, WORKERS, RUN_DIR and more to
@@ -55,11 +59,21 @@ test-deb:
 	@tools/deps.sh test-deb
 	t/deb/run
 
+image:
+	@tools/deps.sh image
+	@tools/image.sh
+
+test-image:
+	@tools/deps.sh image
+	t/image/run
+	@IMAGE=ngx-kexec-vm DOCKERFILE=t/image/vm.Dockerfile tools/image.sh
+	t/image/vm
+
 fuzz:
 	$(MAKE) -C t/fuzz
 
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test style unit golden soak rounds \
-        deb test-deb fuzz clean
+.PHONY: all build run start stop deps-run deps test style unit golden soak \
+        rounds deb test-deb image test-image fuzz clean

@@ -3,7 +3,8 @@
 # Installs the Debian packages that are missing: "deps.sh run" what building
 # and running take, "deps.sh test" what the tests take as well, "deps.sh deb"
 # what building Debian packages takes, "deps.sh test-deb" what testing those
-# takes as well.  When nothing is missing it says nothing and changes nothing.
+# takes as well, "deps.sh image" what building and testing the sandbox image
+# takes.  When nothing is missing it says nothing and changes nothing.
 
 set -euo pipefail
 
@@ -30,6 +31,11 @@ test_packages="
 
 deb_packages="build-essential debhelper nginx-dev libjansson-dev"
 test_deb_packages="debootstrap lintian"
+
+# unshare and ip make the namespaces in which the container runs; a client of
+# it is the SDK for node.
+
+image_packages="buildah debootstrap util-linux iproute2 python3"
 
 die() { echo "deps: $*" >&2; exit 1; }
 
@@ -154,6 +160,13 @@ exit(not (find("ipykernel") and find("jupyter_server")))' ||
         die "Debian's python3 lacks ipykernel or jupyter_server"
 }
 
+# Any node will do, wherever it comes from.
+
+want_node() {
+    command -v node > /dev/null || packages="$packages nodejs"
+    command -v npm > /dev/null || packages="$packages npm"
+}
+
 packages=$run_packages
 test_nginx=
 
@@ -162,11 +175,7 @@ case ${1:-} in
         ;;
     test)
         packages="$packages $test_packages libtest-nginx-perl"
-
-        # Any node will do, wherever it comes from.
-
-        command -v node > /dev/null || packages="$packages nodejs"
-        command -v npm > /dev/null || packages="$packages npm"
+        want_node
         ;;
     deb)
         packages=$deb_packages
@@ -174,8 +183,12 @@ case ${1:-} in
     test-deb)
         packages="$deb_packages $test_deb_packages"
         ;;
+    image)
+        packages=$image_packages
+        want_node
+        ;;
     *)
-        die "usage: deps.sh run | test | deb | test-deb"
+        die "usage: deps.sh run | test | deb | test-deb | image"
         ;;
 esac
 
