@@ -182,12 +182,15 @@ def jupyter_dies(container):
 
 
 def nginx_dies(container):
-    """nginx alone is killed: it comes back, Jupyter stays."""
-    nginx, jupyter = container.nginx(), container.jupyter()
+    """nginx alone is killed: it comes back with all contexts, Jupyter stays."""
+    is_(container.run("x = 'kept'").error(), None, "a variable is set")
+    nginx, jupyter, contexts = container.nginx(), container.jupyter(), request(PORT, "GET", "/contexts").json()
     os.kill(nginx, signal.SIGKILL)
     killed = time.monotonic()
     wait_until(lambda: container.pids(NGINX)[:1] not in ([], [nginx]), 10, "another nginx")
     container.wait_healthy()
+    is_(request(PORT, "GET", "/contexts").json(), contexts, "the contexts are there")
+    is_(result(container.run("x")).get("text"), "kept", "with their variables")
     works_again(container, killed)
     is_(container.jupyter(), jupyter, "Jupyter is the same process")
 
@@ -225,4 +228,6 @@ def ends(container):
     is_((took < 5, status), (True, 0), "an idle one ends, too")
 
 
-ALL = [languages, libraries, output, access, left_over, health, jupyter_dies, nginx_dies, sdk, golden, ends]
+# The recordings know the contexts in the order in which they are made at first.
+
+ALL = [languages, golden, libraries, output, access, left_over, health, sdk, jupyter_dies, nginx_dies, ends]
