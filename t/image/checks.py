@@ -10,7 +10,7 @@ import time
 import zipfile
 
 from container import JUPYTER, JUPYTER_PORT, NGINX, PORT
-from kexec_test import ROOT, diag, is_, isnt, like, ok, request, wait_until, within
+from kexec_test import ROOT, diag, is_, isnt, like, ok, port_answers, request, wait_until, within
 
 # For each language, code that prints where it is and, on stderr, as whom, then has 42 as its result; the result's text;
 # code that fails, and the name of the error.
@@ -172,6 +172,7 @@ def jupyter_dies(container):
         ok(ended(stream) and stream.error() in ("JupyterUnavailable", "ContextDeleted"), "who ran code is told",
            stream.all())
     wait_until(lambda: container.pids(JUPYTER)[:1] not in ([], [jupyter]), 10, "another Jupyter")
+    wait_until(lambda: port_answers(JUPYTER_PORT), 30, "its port")
     # Who asks first is told that the variables are gone.
     for language in LANGUAGES:
         told = container.run("", language=language).error()

@@ -68,9 +68,9 @@ class Container:
     # Its life
 
     def start(self, **env):
-        """With these variables.  Its first process has the number 1, as in any container: unshare, which needs the capability, sees to it.
+        """With these variables; returns how long it took until it was healthy.
 
-        Returns how long it took until it was healthy."""
+        Its first process has the number 1, as in any container: unshare, which needs the capability, sees to it."""
         started = time.monotonic()
         self.port = int(env.get("PORT", PORT))
         variables = ["--env=%s=%s" % variable for variable in env.items()]
