@@ -727,6 +727,21 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
         ex->dead = 1;
     }
 
+    if (ex->ctx.is_default && !ex->dead && ex->started == 0) {
+
+        /* a default context is made anew when it is used */
+
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "the kernel of a default context is not there any more, "
+                      "a new one is started");
+
+        ngx_kexec_zone_new_process(&ex->ctx);
+        ex->ctx.kernel.len = 0;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        ex->dead = 1;
+    }
+
     if (ex->dead) {
         ngx_kexec_session(ex);
         return;

@@ -509,14 +509,15 @@ def deleted(server, rounds):
             is_([server.run("print", context_id=c).status for c in contexts], [404] * 5, "404 from then on")
         jupyter.set(close_on_delete=None)
 
-    # the default context is made again
-    before = server.run("print default")
-    is_(verdict(before), "ok", "the default context")
-    default = [c["id"] for c in server.request("GET", "/contexts").json()][0]
-    jupyter.kernel(default, "delete")
-    is_(verdict(gather([server.execute("print default")], 8)[0]), "ContextDeleted", "deleted: told")
-    stream = gather([server.execute("print default")], 8)[0]
-    is_((verdict(stream), stream.text()), ("ok", "default\n"), "and made again")
+    # the default context is made again at once
+    for close in True, False:
+        jupyter.set(close_on_delete=close)
+        is_(verdict(server.run("print default")), "ok", "the default context")
+        default = [c["id"] for c in server.request("GET", "/contexts").json()][0]
+        jupyter.kernel(default, "delete")
+        streams = gather([server.execute("print default %d" % n, env_vars={"A": "1"} if n else {}) for n in range(3)], 8)
+        is_([(verdict(s), s.text()) for s in streams], [("ok", "default %d\n" % n) for n in range(3)], "made again")
+    jupyter.set(close_on_delete=None)
 
 
 main()
