@@ -816,10 +816,14 @@ ngx_kexec_done(ngx_kexec_execution_t *ex)
 
     ngx_kexec_session_unmark(ex);
 
-    if (ex->kernel) {
+    if (ex->kernel && ex->other) {
+        ngx_kexec_kernel_discard(ex->kernel);
+
+    } else if (ex->kernel) {
         ngx_kexec_kernel_release(ex->kernel);
-        ex->kernel = NULL;
     }
+
+    ex->kernel = NULL;
 
     if (ex->kind == NGX_KEXEC_CLAIM_CREATE && ex->claim.ref.generation) {
         ngx_kexec_zone_created(&ex->claim);

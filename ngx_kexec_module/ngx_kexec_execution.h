@@ -52,7 +52,7 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN_LATE  3000
 
 /* a link that brings nothing is opened anew after this long, then twice that */
-#define NGX_KEXEC_DEAF         3000
+#define NGX_KEXEC_DEAF         2000
 
 
 /* why an execution is to end early; a later reason may only be stronger */
@@ -181,6 +181,7 @@ struct ngx_kexec_execution_s {
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
+    unsigned                    other:1;        /* link of another session */
     unsigned                    abandoned:1;    /* new context not wanted */
 };
 

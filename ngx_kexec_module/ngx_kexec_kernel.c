@@ -160,7 +160,7 @@ ngx_kexec_kernel_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
      * the other and replays what came in between.
      */
 
-    p = ngx_pnalloc(pool, 2 * 16 + 2 + NGX_KEXEC_UUID_LEN);
+    p = ngx_pnalloc(pool, 2 * 16 + 3 + NGX_KEXEC_UUID_LEN);
     if (p == NULL) {
         goto failed;
     }
@@ -170,6 +170,8 @@ ngx_kexec_kernel_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
                     (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
     kernel->session_id.len = p - kernel->session_id.data;
     kernel->session = kernel->session_id;
+
+    *p = 'x';
 
     return kernel;
 
@@ -305,6 +307,13 @@ ngx_kexec_kernel_release(ngx_kexec_kernel_t *kernel)
     }
 
     ngx_kexec_link_idle(kernel->link, 1);
+}
+
+
+void
+ngx_kexec_kernel_other(ngx_kexec_kernel_t *kernel)
+{
+    kernel->session_id.len = kernel->session.len + 1;
 }
 
 

@@ -70,6 +70,12 @@ ngx_kexec_kernel_t *ngx_kexec_kernel_take(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_server_t *server, size_t max_message,
     ngx_kexec_kernel_user_t *user, void *data);
 
+/*
+ * The link that is opened next has another session id than all others of the
+ * context: Jupyter throws away what it keeps for those.
+ */
+void ngx_kexec_kernel_other(ngx_kexec_kernel_t *kernel);
+
 /* opens the link; opened() or closed() follows.  NGX_ERROR: no memory */
 ngx_int_t ngx_kexec_kernel_open(ngx_kexec_kernel_t *kernel);
 

@@ -92,6 +92,10 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
                            "InternalError", "out of memory");
             return;
         }
+
+        if (ex->other) {
+            ngx_kexec_kernel_other(ex->kernel);
+        }
     }
 
     if (ex->kernel->open) {
@@ -122,8 +126,10 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
 
 
 /*
- * Where the last link of this session ended before Jupyter had subscribed it to
- * the kernel, what is for this one goes to that one.  The next one is well.
+ * Where a link of this session ended before Jupyter had subscribed it to the
+ * kernel, what is for the next one goes to that one, and the ZeroMQ sockets
+ * that are handed on from one to the other may be dead for good.  A link of
+ * another session, for a moment, makes Jupyter forget them.
  * NGX_DECLINED: an interrupt is on its way, and is waited for first.
  */
 
@@ -143,6 +149,7 @@ ngx_kexec_connect_anew(ngx_kexec_execution_t *ex)
 
     ngx_kexec_kernel_discard(ex->kernel);
     ex->kernel = NULL;
+    ex->other = 1;
 
     ngx_kexec_connect(ex);
 
@@ -184,6 +191,17 @@ ngx_kexec_opened(void *data)
     switch (ex->state) {
 
     case NGX_KEXEC_EX_LINKING:
+
+        if (ex->other) {
+            ex->other = 0;
+
+            ngx_kexec_kernel_discard(ex->kernel);
+            ex->kernel = NULL;
+
+            ngx_kexec_connect(ex);
+            break;
+        }
+
         ngx_kexec_probe(ex);
         break;
 

@@ -25,7 +25,8 @@ OPTIONS = {
     "kernel_info": {},          # {drop: N, drop_reply: N, drop_iopub: N, delay: seconds}
     "protocol": "v1",           # "json": the v1 subprotocol is refused
     "iopub_subscription_delay": 0,  # iopub messages of that time are lost to a fresh websocket
-    "deaf": 0,                  # so many websockets, the next ones, get nothing, what comes for them is lost
+    "deaf": 0,                  # 1: the next websocket gets nothing; 2: nor does any later one of its session, until
+                                # one of another session was open
     "nudge_eats": 0,            # iopub messages lost when a websocket opens
     "chunked": 0,               # REST bodies in chunks of that size
     "keepalive": True,          # of REST connections

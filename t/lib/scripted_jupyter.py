@@ -297,6 +297,7 @@ class Server:
         self.faults = {}
         self.log = []
         self.log_event = None
+        self.deaf = None            # a session id whose links get nothing
         self.running = {}           # kernel id -> Kernel
         self.sessions = {}
         self.connections = set()
@@ -609,8 +610,13 @@ class Server:
             replay = kernel.buffer[1] if resumed else []
             kernel.buffer = None
         if self.options["deaf"]:
-            self.options["deaf"] -= 1
+            self.deaf = ws.session_id if self.options["deaf"] == 2 else None
+            self.options["deaf"] = 0
             ws.deaf = True
+        elif self.deaf == ws.session_id:
+            ws.deaf = True
+        else:
+            self.deaf = None
         kernel.websockets.append(ws)
         kernel.max_websockets = max(kernel.max_websockets, len(kernel.websockets))
         self.max_websockets[kernel.id] = kernel.max_websockets
