@@ -1,6 +1,7 @@
 # make run      installs what is missing, builds, and runs the module in front
 #               of a Jupyter Server until Ctrl-C
 # make test     everything that is tested, but the packages and the image
+# make bench    measures, and writes docs/benchmarks.md
 # make deb      Debian packages for the release of this machine, in build/deb
 # make test-deb packages for Debian 12 and 13, installed, upgraded and purged
 # make image    the sandbox image, docker/Dockerfile, with buildah (as root)
@@ -51,6 +52,11 @@ soak: build
 rounds: build
 	t/rounds
 
+# BENCH: options of bench/run.py, such as --quick or --rows REGEX
+
+bench: deps-run
+	@bench/run.py $(BENCH)
+
 deb:
 	@tools/deps.sh deb
 	@tools/deb.sh
@@ -76,4 +82,4 @@ clean:
 	rm -rf build
 
 .PHONY: all build run start stop deps-run deps test style unit golden soak \
-        rounds deb test-deb image test-image fuzz clean
+        rounds bench deb test-deb image test-image fuzz clean
