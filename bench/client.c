@@ -23,7 +23,8 @@
 #include "client.h"
 
 
-options_t  opt = { .count = 1, .v1 = 1, .token = "", .code = "1" };
+options_t  opt = { .count = 1, .v1 = 1, .token = "", .code = "1",
+                   .started = "\"execution_count\"" };
 
 
 void
@@ -165,27 +166,35 @@ compare(const void *one, const void *two)
 }
 
 
-void
-report(double *ms, size_t n, double seconds, long errors, uint64_t bytes)
+static double
+quantile(double *ms, size_t n, double q)
 {
-    struct rusage  usage;
+    return ms[(size_t) ceil(q * n) - 1];
+}
 
+
+void
+report(double *ms, double *firsts, size_t n, double seconds, long errors,
+    uint64_t bytes)
+{
     if (n == 0) {
         die("nothing was done");
     }
 
     qsort(ms, n, sizeof(double), compare);
-    getrusage(RUSAGE_SELF, &usage);
-
-#define at(q)  ms[(size_t) ceil((q) * n) - 1]
 
     printf("{\"count\": %zu, \"errors\": %ld, \"seconds\": %.6f, "
-           "\"bytes\": %lu, \"cpu\": %.6f, \"min\": %.6f, \"p25\": %.6f, "
-           "\"p50\": %.6f, \"p99\": %.6f, \"max\": %.6f}\n",
-           n, errors, seconds, bytes,
-           usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
-           + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
-           ms[0], at(0.25), at(0.5), at(0.99), ms[n - 1]);
+           "\"bytes\": %lu, \"min\": %.6f, \"p25\": %.6f, \"p50\": %.6f, "
+           "\"p99\": %.6f, \"max\": %.6f",
+           n, errors, seconds, bytes, ms[0], quantile(ms, n, 0.25),
+           quantile(ms, n, 0.5), quantile(ms, n, 0.99), ms[n - 1]);
+
+    if (firsts) {
+        qsort(firsts, n, sizeof(double), compare);
+        printf(", \"first\": %.6f", quantile(firsts, n, 0.25));
+    }
+
+    printf("}\n");
 }
 
 
@@ -198,7 +207,8 @@ static const struct option  names[] = {
     { "events", 1, NULL, 'e' }, { "slow", 1, NULL, 'S' },
     { "new", 0, NULL, 'N' }, { "delack", 0, NULL, 'd' },
     { "env", 0, NULL, 'E' }, { "hold", 0, NULL, 'H' },
-    { "case", 1, NULL, 'K' }, { NULL, 0, NULL, 0 }
+    { "case", 1, NULL, 'K' },
+    { "started", 1, NULL, 'r' }, { NULL, 0, NULL, 0 }
 };
 
 
@@ -231,6 +241,7 @@ main(int argc, char **argv)
         case 'E': opt.env = 1;                  break;
         case 'H': opt.hold = 1;                 break;
         case 'K': opt.kind = optarg;            break;
+        case 'r': opt.started = optarg;         break;
         default:  return 2;
         }
     }

@@ -13,6 +13,7 @@ typedef struct {
     const char   *token;
     const char   *kind;             /* of a case: alone, waiter, leavers */
     const char   *code;
+    const char   *started;          /* the text that shows that it runs */
     const char   *get;              /* GET this instead of running code */
     char        **targets;          /* contexts or kernels */
     int           ntargets;
@@ -42,8 +43,8 @@ void ws_handshake(buf_t *b, const char *kernel);
 
 void new_id(char *id);
 
-/* what ended: milliseconds, each of them; prints their percentiles */
-void report(double *ms, size_t n, double seconds, long errors,
+/* prints percentiles of milliseconds: to the end and, if known, the first event */
+void report(double *ms, double *firsts, size_t n, double seconds, long errors,
     uint64_t bytes);
 
 void lanes_run(void);

@@ -32,6 +32,7 @@ typedef struct {
     long        done;           /* executions, the warm ones included */
     uint64_t    start;
     long        events;
+    uint64_t    first;          /* when the first event came */
 
     /* HTTP: the answer, chunked or with a length */
     state_t     state;
@@ -49,7 +50,7 @@ typedef struct {
 
 
 static int        epoll;
-static double    *ms;
+static double    *ms, *firsts;
 static size_t     nms, size_ms;
 static long       errors;
 static uint64_t   bytes;
@@ -155,8 +156,10 @@ lane_end(lane_t *lane)
         if (nms == size_ms) {
             size_ms = 2 * size_ms + 4096;
             ms = xrealloc(ms, size_ms * sizeof(double));
+            firsts = xrealloc(firsts, size_ms * sizeof(double));
         }
 
+        firsts[nms] = (lane->first - lane->start) / 1e6;
         ms[nms++] = (now_ns() - lane->start) / 1e6;
     }
 
@@ -207,7 +210,9 @@ http_data(lane_t *lane, const char *p, size_t n)
     size_t       keep = sizeof(lane->tail);
 
     for (q = p; (q = memchr(q, '\n', last - q)); q++) {
-        lane->events++;
+        if (lane->events++ == 0) {
+            lane->first = now_ns();
+        }
     }
 
     if (n >= keep) {
@@ -351,8 +356,8 @@ ws_message(lane_t *lane)
         lane->reply = 1;
         lane->failed = after(content, type_len, "\"status\": \"error") != NULL;
 
-    } else {
-        lane->events++;
+    } else if (lane->events++ == 0) {
+        lane->first = now_ns();
     }
 }
 
@@ -520,6 +525,6 @@ lanes_run(void)
         }
     }
 
-    report(ms, nms, opt.seconds ? opt.seconds : (now_ns() - start) / 1e9,
+    report(ms, firsts, nms, opt.seconds ? opt.seconds : (now_ns() - start) / 1e9,
            errors, bytes);
 }

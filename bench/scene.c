@@ -12,6 +12,7 @@
  */
 
 #define _GNU_SOURCE
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +23,43 @@
 #include "client.h"
 
 #define LEAVERS  20
-#define RUNS     50000          /* microseconds until the code really sleeps */
+#define SLEEPS   10000          /* microseconds until the code does, once seen */
+#define AGAIN    200000         /* until an interrupt is repeated */
 
 
 typedef struct {
-    int     fd;
-    buf_t   in;
+    int          fd;
+    buf_t        in;
+    const char  *again;         /* posted when nothing comes */
 } peer_t;
+
+
+static buf_t *call(const char *method, const char *path, const char *body);
+
+
+static void
+peer_limit(peer_t *peer, const char *again)
+{
+    struct timeval  limit = { 60, 0 };
+
+    if (again) {
+        limit.tv_sec = 0;
+        limit.tv_usec = AGAIN;
+    }
+
+    peer->again = again;
+
+    setsockopt(peer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
 
 
 static void
 peer_open(peer_t *peer)
 {
-    struct timeval  limit = { 60, 0 };
-
     peer->fd = net_connect(opt.port, 0);
     peer->in.pos = peer->in.len = 0;
 
-    setsockopt(peer->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    peer_limit(peer, NULL);
 }
 
 
@@ -61,7 +81,12 @@ peer_read(peer_t *peer)
 
     buf_reserve(&peer->in, 65536);
 
-    n = recv(peer->fd, peer->in.data + peer->in.len, 65536, 0);
+    while ((n = recv(peer->fd, peer->in.data + peer->in.len, 65536, 0)) == -1
+           && errno == EAGAIN && peer->again)
+    {
+        call("POST", peer->again, "");
+    }
+
     if (n <= 0) {
         die("nothing more came: %.*s", (int) (peer->in.len - peer->in.pos),
             peer->in.data + peer->in.pos);
@@ -206,14 +231,17 @@ ws_drop(peer_t *peer)
     uint64_t  start;
 
     ws_ask(peer, id, opt.code);
-    ws_wait(peer, id, "\"execute_input\"", NULL);
-    usleep(RUNS);
+    ws_wait(peer, id, opt.started, NULL);
+    usleep(SLEEPS);
 
     start = now_ns();
 
     snprintf(path, sizeof(path), "/api/kernels/%s/interrupt", opt.targets[0]);
     call("POST", path, "");
+
+    peer_limit(peer, path);
     ws_wait(peer, id, "\"execute_reply\"", "\"idle\"");
+    peer_limit(peer, NULL);
 
     ws_ask(peer, id, NULL);
     ws_wait(peer, id, "\"kernel_info_reply\"", "\"idle\"");
@@ -243,8 +271,8 @@ http_drop(int leavers, int waits)
 
     peer_open(&peer[0]);
     peer_send(&peer[0], &sleeps);
-    peer_wait(&peer[0], "\"execution_count\"");
-    usleep(RUNS);
+    peer_wait(&peer[0], opt.started);
+    usleep(SLEEPS);
 
     for (i = 1; i <= leavers; i++) {
         http_execute(&sleeps, opt.targets[0], opt.code);
@@ -304,7 +332,7 @@ scene_drop(void)
                                    strcmp(opt.kind, "waiter") == 0);
     }
 
-    report(ms, opt.count, (now_ns() - start) / 1e9, 0, 0);
+    report(ms, NULL, opt.count, (now_ns() - start) / 1e9, 0, 0);
 }
 
 
@@ -380,6 +408,6 @@ scene_make(void)
         }
     }
 
-    report(made, opt.count, (now_ns() - start) / 1e9, 0, 0);
-    report(deleted, opt.count, (now_ns() - start) / 1e9, 0, 0);
+    report(made, NULL, opt.count, (now_ns() - start) / 1e9, 0, 0);
+    report(deleted, NULL, opt.count, (now_ns() - start) / 1e9, 0, 0);
 }

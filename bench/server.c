@@ -14,7 +14,7 @@
  *
  * All other code has the result 1; a silent request has none.  An answer leaves
  * in one piece; with --split, each message in a write of its own and under
- * Nagle's algorithm, as from Jupyter.
+ * Nagle's algorithm, as from Jupyter, and requests are acknowledged late.
  *
  * The faults that tests need are in t/lib/scripted_jupyter.py, not here.
  */
@@ -291,6 +291,10 @@ conn_handler(handler_t *handler, unsigned events)
     }
 
     c->in.len += n;
+
+    if (split) {
+        net_option(c->fd, TCP_QUICKACK, 0);
+    }
 
     if (!(c->kernel ? conn_frames(c) : conn_requests(c))) {
         conn_close(c);

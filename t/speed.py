@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+"""Speed that can be tested on any machine: instructions, which callgrind counts whatever else runs,
+and the stall of 40 ms that Nagle's algorithm and a delayed ACK make together.
+
+The limits are a tenth above what was counted when they were set.  Who makes the module faster lowers
+them; who has to raise one says why.  `bench/README.md` tells how to see where the instructions go.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from kexec_test import *
+
+BUILD = os.path.join(ROOT, "build", "bench")
+
+KEEP = os.environ.get("CALLGRIND_OUT")
+kept = []
+
+EXECUTIONS, PER_EXECUTION = 100, 107000
+OUTPUT, PER_KB = 10, 4950               # MB
+
+# In ms.  With the stall each answer takes 40 or more; a busy machine makes some of them late, but not
+# three in four, and of a real Jupyter's not all.
+STALL = 20
+
+
+class Kernels:
+    """The bench's scripted kernels."""
+
+    token = ""
+
+    def __init__(self, *options):
+        self.port = free_port()
+        self.process = subprocess.Popen([os.path.join(BUILD, "kernel"), str(self.port), *options],
+                                        stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+
+    def sessions(self):
+        return request(self.port, "GET", "/api/sessions").json()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def client(*args):
+    run = subprocess.run([os.path.join(BUILD, "client"), "run", *map(str, args)], stdout=subprocess.PIPE, check=True)
+    result = json.loads(run.stdout)
+    if result["errors"]:
+        raise RuntimeError("%d answers were not as expected" % result["errors"])
+    return result
+
+
+# Instructions
+
+def callgrind(*runs):
+    """nginx's instructions from its start through those runs of the client to its end."""
+    with Kernels() as kernels:
+        nginx = Nginx(kernels, master=False, start=False, env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "notice"})
+        nginx._script("conf")
+        conf = os.path.join(nginx.run_dir, "nginx.conf")
+        with open(conf) as f:
+            text = f.read().replace("daemon on;", "daemon off;")
+        with open(conf, "w") as f:
+            f.write(text)
+        out = os.path.join(nginx.run_dir, "callgrind.out")
+
+        # which memcpy() is taken must not depend on the processor
+        env = {**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX_Fast_Unaligned_Load,-AVX512F,-ERMS,-FSRM"}
+        process = subprocess.Popen(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
+             "--log-file=" + os.path.join(nginx.run_dir, "valgrind.log"),
+             shutil.which("nginx") or "/usr/sbin/nginx", "-p", nginx.run_dir, "-c", conf], env=env)
+        try:
+            wait_until(lambda: process.poll() is not None or port_answers(nginx.port), 60, "nginx")
+            for run in runs:
+                client("--http", nginx.port, "--target", "default", *run)
+        finally:
+            process.send_signal(signal.SIGQUIT)
+            process.wait(60)
+        with open(out) as f:
+            count = int(re.search(r"^(?:summary|totals): (\d+)", f.read(), re.M).group(1))
+        if KEEP:
+            shutil.move(out, "%s.%d" % (KEEP, len(kept)))
+            kept.append(out)
+        shutil.rmtree(nginx.run_dir, ignore_errors=True)
+    return count
+
+
+
+def instructions():
+    short = ["--count", 10, "--events", 3]
+    base = callgrind(short)
+
+    counted = (callgrind(["--count", 10 + EXECUTIONS, "--events", 3]) - base) / EXECUTIONS
+    within_limit(counted, PER_EXECUTION, "instructions for an execution")
+
+    stream = ["--code", "stream %d 65536" % (16 * OUTPUT), "--count", 1, "--events", 16 * OUTPUT + 2]
+    counted = (callgrind(short, stream) - base) / (1024 * OUTPUT)
+    within_limit(counted, PER_KB, "instructions for 1 kB of output")
+
+
+def within_limit(counted, limit, name):
+    ok(counted < limit, name, "%.0f, the limit is %d" % (counted, limit))
+    diag("%.0f instructions, the limit is %d" % (counted, limit))
+
+
+# The stall
+
+def stall(name, which, port, *options):
+    """which: p25, the fastest of 40 (min) where more than the module takes its time, or p25 of the first event."""
+    result = client("--http", port, "--target", "default", "--warm", 2, *options)
+    ok(result[which] < STALL, name, "%.1f ms" % result[which])
+    diag("%s %.2f ms, p50 %.2f ms" % (which, result[which], result["p50"]))
+
+
+def stalls():
+    count = ["--count", 40, "--events", 3]
+    with Kernels("--split") as kernels, Nginx(kernels) as nginx:
+        stall("messages in small segments under Nagle's algorithm are acknowledged at once", "p25", nginx.port, *count)
+        stall("silent requests and the code do not wait for each other's acknowledgement", "p25", nginx.port, *count,
+              "--env")
+        stall("the first event does not wait for a client that acknowledges late", "first", nginx.port, "--new",
+              "--delack", "--count", 12, "--events", 2, "--code", "sleep 0.1")
+        nginx.log.check()
+
+    with Nginx() as nginx:
+        stall("a real Jupyter", "min", nginx.port, *count)
+        stall("a real Jupyter and variables", "min", nginx.port, *count, "--env")
+        nginx.log.check()
+
+
+subprocess.run(["make", "-s", "-C", os.path.join(ROOT, "bench")], check=True)
+
+instructions()
+stalls()
+
+done_testing()
