@@ -24,6 +24,7 @@ static void ngx_kexec_client_write_handler(ngx_http_request_t *r);
 static ngx_kexec_client_t *ngx_kexec_client_find(ngx_http_request_t *r);
 static void ngx_kexec_client_keepalive(ngx_event_t *ev);
 static ngx_int_t ngx_kexec_client_send(ngx_kexec_client_t *client);
+static ngx_uint_t ngx_kexec_client_is_last(ngx_kexec_client_t *client);
 static void ngx_kexec_client_update_chains(ngx_kexec_client_t *client,
     ngx_chain_t *out);
 static void ngx_kexec_client_empty_file(ngx_kexec_client_t *client);
@@ -337,12 +338,11 @@ ngx_kexec_client_write_handler(ngx_http_request_t *r)
         return;
     }
 
-    if (client->ended && client->pending == NULL && client->block == NULL
-        && client->file_sent == client->file_size && client->after == NULL)
-    {
+    if (client->ended && ngx_kexec_client_is_last(client)) {
+
         /* what the socket did not take yet is nginx's to send */
 
-        rc = ngx_http_send_special(r, NGX_HTTP_LAST);
+        rc = client->last ? NGX_OK : ngx_http_send_special(r, NGX_HTTP_LAST);
         ngx_http_finalize_request(r, rc);
     }
 }
@@ -401,6 +401,15 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
 
             client->pending = NULL;
             client->last_pending = &client->pending;
+
+            if (client->ended && ngx_kexec_client_is_last(client)) {
+
+                /* the end of the body leaves with the last event */
+
+                cl->buf->last_buf = 1;
+                cl->buf->last_in_chain = 1;
+                client->last = 1;
+            }
 
         } else if (client->file_size && client->busy == NULL
                    && !r->buffered && !c->buffered)
@@ -475,6 +484,17 @@ failed:
     client->sending = 0;
 
     return NGX_ERROR;
+}
+
+
+/* nothing is kept that would have to be sent */
+
+static ngx_uint_t
+ngx_kexec_client_is_last(ngx_kexec_client_t *client)
+{
+    return client->pending == NULL && client->block == NULL
+           && client->file_sent == client->file_size
+           && client->after == NULL;
 }
 
 

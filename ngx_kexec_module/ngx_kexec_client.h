@@ -64,6 +64,7 @@ struct ngx_kexec_client_s {
 
     unsigned                    started:1;
     unsigned                    ended:1;
+    unsigned                    last:1;         /* the body's end was sent */
     unsigned                    sending:1;
     unsigned                    failed:1;       /* the disk is full */
 };
