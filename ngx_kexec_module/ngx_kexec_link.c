@@ -471,6 +471,13 @@ ngx_kexec_link_read(ngx_kexec_link_t *link)
                 return ngx_kexec_link_fail(link, 0, "connection reset");
             }
 
+            if (total && !c->idle) {
+
+                /* more is to come, and may wait for the acknowledgement */
+
+                ngx_kexec_link_quickack(link);
+            }
+
             if (ngx_handle_read_event(c->read, 0) != NGX_OK) {
                 return ngx_kexec_link_fail(link, 0, "internal error");
             }
@@ -490,7 +497,7 @@ ngx_kexec_link_read(ngx_kexec_link_t *link)
 
         link->last_read = ngx_current_msec;
 
-        ngx_kexec_link_quickack(link);
+        total += n;
 
         if (link->state == NGX_KEXEC_LINK_HANDSHAKING) {
 
@@ -510,8 +517,6 @@ ngx_kexec_link_read(ngx_kexec_link_t *link)
         if (rc == NGX_ERROR || rc == NGX_DONE) {
             return rc;
         }
-
-        total += n;
 
     } while (total < NGX_KEXEC_LINK_TURN);
 
