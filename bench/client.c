@@ -177,17 +177,23 @@ void
 report(double *ms, double *firsts, size_t n, double seconds, long errors,
     uint64_t bytes)
 {
+    struct rusage  usage;
+
     if (n == 0) {
         die("nothing was done");
     }
 
+    getrusage(RUSAGE_SELF, &usage);
     qsort(ms, n, sizeof(double), compare);
 
     printf("{\"count\": %zu, \"errors\": %ld, \"seconds\": %.6f, "
-           "\"bytes\": %lu, \"min\": %.6f, \"p25\": %.6f, \"p50\": %.6f, "
+           "\"bytes\": %lu, \"cpu\": %.6f, \"min\": %.6f, \"p25\": %.6f, \"p50\": %.6f, "
            "\"p99\": %.6f, \"max\": %.6f",
-           n, errors, seconds, bytes, ms[0], quantile(ms, n, 0.25),
-           quantile(ms, n, 0.5), quantile(ms, n, 0.99), ms[n - 1]);
+           n, errors, seconds, bytes,
+           usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
+           + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+           ms[0], quantile(ms, n, 0.25), quantile(ms, n, 0.5),
+           quantile(ms, n, 0.99), ms[n - 1]);
 
     if (firsts) {
         qsort(firsts, n, sizeof(double), compare);

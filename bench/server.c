@@ -38,6 +38,12 @@
 #define ROUNDS    8             /* of those, before others have their turn */
 
 
+typedef struct {
+    handler_t   handler;
+    int         fd;
+} listener_t;
+
+
 int              epoll, split;
 
 static conn_t   *closed;
@@ -307,9 +313,8 @@ accept_handler(handler_t *handler, unsigned events)
 {
     int                  fd;
     conn_t              *c;
+    listener_t          *listener = (listener_t *) handler;
     struct epoll_event   ev = { .events = EPOLLIN };
-
-    struct { handler_t handler; int fd; } *listener = (void *) handler;
 
     (void) events;
 
@@ -338,9 +343,8 @@ main(int argc, char **argv)
 {
     int                 i, n;
     struct rlimit       limit;
+    listener_t          listener;
     struct epoll_event  events[256], ev = { .events = EPOLLIN };
-
-    struct { handler_t handler; int fd; } listener;
 
     if (argc < 2) {
         die("usage: kernel PORT [--split]");
