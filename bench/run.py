@@ -237,7 +237,7 @@ def executions(table, s, quick, tag):
     count = (200 if s.real else 5000) // (4 if quick else 1)
     for column in s.columns():
         http = column in (MODULE, THIRD)
-        events = ["--events", 3 if http else 2]
+        events = ["--events", 3] if http else [] if s.real else ["--events", 2]
         where = s.where(column)
         if table.wants(tag + "p50 of `1`", tag + "p99 of `1`"):
             r = client("run", *where, "--count", count, "--warm", 10, *events)
