@@ -52,7 +52,7 @@ soak: build
 rounds: build
 	t/rounds
 
-# BENCH: options of bench/run.py, such as --quick or --rows REGEX
+# BENCH: options of bench/run.py, such as --quick or --only PART
 
 bench: deps-run
 	@bench/run.py $(BENCH)

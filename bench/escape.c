@@ -1,7 +1,7 @@
 /*
  * The way of a kernel's message to an event's bytes: taken apart, the text
  * checked and written with all that is not ASCII escaped.  Payload bytes a
- * second, for texts of several kinds; one line of JSON.
+ * second of processor time, for texts of several kinds; one line of JSON.
  */
 
 #include <ngx_config.h>
@@ -33,7 +33,7 @@ now(void)
 {
     struct timespec  ts;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 
     return ts.tv_sec + ts.tv_nsec / 1e9;
 }

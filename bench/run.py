@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The bench: the module against a raw websocket client to the same Jupyter, in turns.
 
-    run.py [--quick] [--repeats N] [--rows REGEX] [--output FILE]
+    run.py [--quick] [--repeats N] [--only PART]... [--rows REGEX] [--output FILE]
 
 Each row is measured --repeats times, each time with all columns one after the other; a cell is the
 median and what lies around it, a ratio the median of the repeats' own ratios: on a machine whose
@@ -34,6 +34,8 @@ OTHER = os.environ.get("OTHER")
 DOC = os.path.join(ROOT, "docs", "benchmarks.md")
 NOTES = "<!-- What follows is written by hand and kept. -->\n"
 
+PARTS = "escape", "jupyter", "scripted", "workers", "memory"
+
 MODULE, V1, TEXT, THIRD = "module", "raw, v1", "raw, JSON", "other"
 
 REAL_STREAM = 's = ("x" * 79 + "\\n") * 819\nimport sys\nfor i in range(800):\n' \
@@ -45,14 +47,16 @@ REAL_SLEEP = 'import time\nprint("g" + "o!")\ntime.sleep(30)'
 STREAM_BYTES = 800 * 65520
 
 
+class Failed(Exception):
+    pass
+
+
 def client(*args):
-    """Runs the client; returns its last line, or all of them for `make`."""
+    """Runs the client; returns its line, or both of them for `make`."""
     run = subprocess.run([os.path.join(BUILD, "client"), *map(str, args)], stdout=subprocess.PIPE, text=True)
     lines = [json.loads(line) for line in run.stdout.splitlines()]
-    if run.returncode or not lines:
-        sys.exit("bench: client %s failed" % " ".join(map(str, args))[:300])
-    if any(line["errors"] for line in lines):
-        sys.exit("bench: %d answers were not as expected" % sum(line["errors"] for line in lines))
+    if run.returncode or not lines or any(line["errors"] for line in lines):
+        raise Failed("client %s" % " ".join(map(str, args))[:300])
     return lines if args[0] == "make" else lines[0]
 
 
@@ -181,26 +185,39 @@ def other_port():
 
 
 class Table:
-    """row -> column -> the value of each repeat"""
+    """row -> column -> {repeat: value}"""
 
     def __init__(self, wanted):
         self.rows = {}
         self.wanted = re.compile(wanted)
+        self.failures = 0
+
+    def repeats(self, n, what, *parts):
+        """Calls the parts n times.  One that fails leaves a gap, and the bench fails in the end."""
+        for self.repeat in range(n):
+            print("bench: %s, %d of %d" % (what, self.repeat + 1, n), file=sys.stderr)
+            for part in parts:
+                try:
+                    part()
+                except Failed as error:
+                    self.failures += 1
+                    print("bench: FAILED: %s" % error, file=sys.stderr)
 
     def wants(self, *names):
         return any(self.wanted.search(name) for name in names)
 
     def add(self, row, unit, column, value):
         cells = self.rows.setdefault(row, {"unit": unit})
-        cells.setdefault(column, []).append(value)
+        cells.setdefault(column, {})[self.repeat] = value
 
     def median(self, row, column=MODULE):
         values = self.rows.get(row, {}).get(column)
-        return statistics.median(values) if values else None
+        return statistics.median(values.values()) if values else None
 
     def ratios(self, row, column=V1):
         cells = self.rows.get(row, {})
-        return [a / b for a, b in zip(cells.get(MODULE, []), cells.get(column, []))]
+        ours, theirs = cells.get(MODULE, {}), cells.get(column, {})
+        return [ours[n] / theirs[n] for n in ours if n in theirs]
 
     def ratio(self, row, column=V1):
         values = self.ratios(row, column)
@@ -211,7 +228,7 @@ class Table:
         yield "| | %s | module / raw, v1 |" % " | ".join(columns)
         yield "|" + "---|" * (len(columns) + 2)
         for row, cells in self.rows.items():
-            texts = [spread(cells[c], cells["unit"]) if c in cells else "" for c in columns]
+            texts = [spread(cells[c].values(), cells["unit"]) if c in cells else "" for c in columns]
             ratio = spread(self.ratios(row), "") if self.ratios(row) else ""
             yield "| %s | %s | %s |" % (row, " | ".join(texts), ratio)
 
@@ -271,7 +288,7 @@ def output(table, s, tag):
             runs = 1 if s.real else 5
             r = client("run", *where, "--code", REAL_STREAM if s.real else "stream 800 65520", "--count", runs)
             if r["bytes"] < runs * STREAM_BYTES:
-                sys.exit("bench: output is missing")
+                raise Failed("output is missing")
             table.add(row, "MB/s", column, STREAM_BYTES * runs / 1e6 / r["seconds"])
             if column != THIRD:
                 used = s.nginx.cpu() - before if column == MODULE else r["cpu"]
@@ -321,10 +338,8 @@ def escape(table):
 
 def scale(table, quick, repeats):
     """The same executions on more and more contexts, four workers."""
-    if not table.wants("4 workers"):
-        return
     with Setting(workers=4, contexts=512) as s:
-        for _ in range(repeats):
+        def measure():
             for n in (1, 8, 64, 512):
                 before = s.nginx.cpu()
                 r = client("run", *s.where(MODULE, n), "--seconds", 0.5 if quick else 2, "--warm", 3, "--events", 3)
@@ -332,12 +347,13 @@ def scale(table, quick, repeats):
                 table.add("4 workers, processor time for 1000 executions, contexts: %d" % n, "ms", MODULE,
                           1e6 * (s.nginx.cpu() - before) / (r["count"] + 3 * n))
 
+        table.repeats(repeats, "4 workers", measure)
+
 
 def memory(table, quick, repeats):
     """Each time in an nginx that has just started."""
-    if not table.wants("memory"):
-        return
-    for _ in range(1 if quick else min(repeats, 3)):
+
+    def measure():
         with Setting(contexts=0) as s:
             idle = s.nginx.memory()
             table.add("memory, idle", "MB", MODULE, idle)
@@ -349,11 +365,10 @@ def memory(table, quick, repeats):
             table.add("memory, 64 contexts", "MB", MODULE, with_64)
             table.add("memory, a context", "kB", MODULE, 1024 * (with_64 - idle) / 64)
 
-            before = s.nginx.memory()
             s.nginx.forget_peak()
-            r = client("run", *s.where(MODULE), "--code", "stream 1600 65536", "--count", 1, "--events", 1602,
-                       "--slow", 1 if quick else 4)
-            table.add("memory, peak above that with a slow reader of 100 MB", "MB", MODULE, s.nginx.peak() - before)
+            client("run", *s.where(MODULE), "--code", "stream 1600 65536", "--count", 1, "--events", 1602,
+                   "--slow", 1 if quick else 4)
+            table.add("memory, peak above that with a slow reader of 100 MB", "MB", MODULE, s.nginx.peak() - with_64)
 
             s.contexts += [s.create(s.port) for _ in range(1000 - 64)]
             client("run", *s.where(MODULE, 1000), "--count", 1, "--events", 3)
@@ -367,6 +382,8 @@ def memory(table, quick, repeats):
             table.add("memory, an open execution (of 1000)", "kB", MODULE, 1024 * (s.nginx.memory() - before) / 1000)
             holder.stdin.close()
             holder.wait()
+
+    table.repeats(1 if quick else min(repeats, 3), "memory", measure)
 
 
 # What is asked for
@@ -456,6 +473,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repeats", type=int)
+    parser.add_argument("--only", action="append", choices=PARTS, help="only this part; may be repeated")
     parser.add_argument("--rows", default="", help="only rows that match this regular expression")
     parser.add_argument("--output", help="where the table goes (docs/benchmarks.md when all rows are measured)")
     args = parser.parse_args()
@@ -467,30 +485,28 @@ def main():
 
     table = Table(args.rows)
 
-    if table.wants("escape pass"):
-        for _ in range(repeats):
-            escape(table)
-    if table.wants("Jupyter: "):
-        with Setting(real=True, contexts=8, kernels=8) as s:
-            for n in range(repeats):
-                print("bench: Jupyter, %d of %d" % (n + 1, repeats), file=sys.stderr)
-                executions(table, s, args.quick, "Jupyter: ")
-                output(table, s, "Jupyter: ")
-                scenes(table, s, args.quick, "Jupyter: ")
-    if table.wants("scripted: ", "/health"):
-        with Setting(contexts=64, kernels=64) as s:
-            for n in range(repeats):
-                print("bench: scripted, %d of %d" % (n + 1, repeats), file=sys.stderr)
-                executions(table, s, args.quick, "scripted: ")
-                output(table, s, "scripted: ")
-                scenes(table, s, args.quick, "scripted: ")
-                health(table, s, args.quick)
-    scale(table, args.quick, repeats)
-    memory(table, args.quick, repeats)
+    parts = args.only or PARTS
+
+    if "escape" in parts:
+        table.repeats(repeats, "escape pass", lambda: escape(table))
+
+    for real, tag, n in ((True, "Jupyter: ", 8), (False, "scripted: ", 64)):
+        if tag[:-2].lower() in parts:
+            with Setting(real=real, contexts=n, kernels=n) as s:
+                table.repeats(repeats, tag[:-2],
+                              lambda: executions(table, s, args.quick, tag),
+                              lambda: output(table, s, tag),
+                              lambda: scenes(table, s, args.quick, tag),
+                              lambda: real or health(table, s, args.quick))
+
+    if "workers" in parts:
+        scale(table, args.quick, repeats)
+    if "memory" in parts:
+        memory(table, args.quick, repeats)
 
     text = "\n".join(document(table, about))
     print(text)
-    path = args.output or (None if args.quick or args.rows else DOC)
+    path = args.output or (None if args.quick or args.rows or args.only else DOC)
     if path:
         notes = ""
         if os.path.exists(path):
@@ -499,6 +515,8 @@ def main():
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(path, "w") as f:
             f.write(text + "\n" + (notes or NOTES))
+    if table.failures:
+        sys.exit("bench: %d measurements failed" % table.failures)
 
 
 if __name__ == "__main__":
