@@ -41,9 +41,10 @@ typedef struct {
     int         chunked, closes, failed;
     char        tail[sizeof(END) - 1];
 
-    /* websocket: the message, and what of this execution has come */
+    buf_t       peek;           /* the beginning of the body or the message */
+
+    /* websocket: what of this execution has come */
     char        id[37];
-    buf_t       peek;
     frame_t     frame;
     int         idle, reply;
 } lane_t;
@@ -136,7 +137,7 @@ lane_start(lane_t *lane)
 
     } else {
         lane->state = HEAD;
-        lane->head.pos = lane->head.len = 0;
+        lane->head.pos = lane->head.len = lane->peek.len = 0;
         lane->failed = 0;
     }
 
@@ -169,8 +170,7 @@ lane_end(lane_t *lane)
             fprintf(stderr, "an answer of %ld events, %ld were expected%s: "
                     "%.*s\n", lane->events, opt.events,
                     lane->failed ? ", failed" : "",
-                    opt.ws ? (int) lane->peek.len : 200,
-                    opt.ws ? lane->peek.data : lane->head.data);
+                    (int) lane->peek.len, lane->peek.data);
         }
     }
 
@@ -206,8 +206,11 @@ http_head(lane_t *lane)
 static void
 http_data(lane_t *lane, const char *p, size_t n)
 {
-    const char  *q, *last = p + n;
+    size_t       room = PEEK - lane->peek.len;
     size_t       keep = sizeof(lane->tail);
+    const char  *q, *last = p + n;
+
+    buf_put(&lane->peek, p, n < room ? n : room);
 
     for (q = p; (q = memchr(q, '\n', last - q)); q++) {
         if (lane->events++ == 0) {
