@@ -49,6 +49,9 @@ golden: build
 soak: build
 	t/soak
 
+test-sdk: deps build
+	t/sdk/run
+
 rounds: build
 	t/rounds
 
@@ -81,5 +84,5 @@ fuzz:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test style unit golden soak \
-        rounds bench deb test-deb image test-image fuzz clean
+.PHONY: all build run start stop deps-run deps test style unit golden test-sdk \
+        soak rounds bench deb test-deb image test-image fuzz clean
