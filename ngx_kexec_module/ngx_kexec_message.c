@@ -85,7 +85,7 @@ static ngx_kexec_message_word_t  ngx_kexec_message_replies[] = {
     { "ok", NGX_KEXEC_REPLY_OK },
     { "error", NGX_KEXEC_REPLY_ERROR },
     { "aborted", NGX_KEXEC_REPLY_ABORTED },
-    { "abort", NGX_KEXEC_REPLY_ABORTED },
+    { "abort", NGX_KEXEC_REPLY_INTERRUPTED },
     { NULL, NGX_KEXEC_REPLY_OTHER }
 };
 

@@ -69,7 +69,8 @@ typedef enum {
     NGX_KEXEC_REPLY_OTHER = 0,
     NGX_KEXEC_REPLY_OK,
     NGX_KEXEC_REPLY_ERROR,
-    NGX_KEXEC_REPLY_ABORTED             /* "abort" and "aborted" */
+    NGX_KEXEC_REPLY_ABORTED,            /* "aborted": it did not run */
+    NGX_KEXEC_REPLY_INTERRUPTED         /* "abort": R's word for that */
 } ngx_kexec_reply_e;
 
 

@@ -82,7 +82,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
         ngx_kexec_message_reply(msg, &reply);
 
-        if (reply.status == NGX_KEXEC_REPLY_ABORTED) {
+        if (reply.status == NGX_KEXEC_REPLY_ABORTED && !ex->ask.iopub) {
             ngx_kexec_run_lost(ex);
             return;
         }
@@ -302,7 +302,12 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
 
     ngx_kexec_run_kept_error(ex);
 
-    if (ex->interrupts && !ex->ask.reply) {
+    if (ex->ask.status == NGX_KEXEC_REPLY_INTERRUPTED
+        || ex->ask.status == NGX_KEXEC_REPLY_ABORTED)
+    {
+        ngx_kexec_tell(ex, "ExecutionInterrupted", "the code was interrupted");
+
+    } else if (ex->interrupts && !ex->ask.reply) {
         ngx_kexec_tell(ex, "ExecutionInterrupted", "the code was interrupted, "
                        "the kernel did not tell how it ended");
     }

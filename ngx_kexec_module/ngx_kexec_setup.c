@@ -225,6 +225,13 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
 
     status = ex->silent.status;
 
+    if (status == NGX_KEXEC_REPLY_INTERRUPTED) {
+
+        /* somebody's interrupt hit it, and to repeat it does no harm */
+
+        status = NGX_KEXEC_REPLY_ABORTED;
+    }
+
     ex->silent.sent = 0;
     ex->fence.sent = 0;
 

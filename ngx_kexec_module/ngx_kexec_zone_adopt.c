@@ -139,13 +139,14 @@ ngx_uint_t
 ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
     ngx_kexec_context_t *ctx, ngx_uint_t n)
 {
-    ngx_uint_t  i, found, end;
+    ngx_uint_t  i, found, end, top;
 
     found = 0;
+    top = zone->sh->top;
 
-    for (i = 0; i < zone->ncontexts && found < n; /* void */ ) {
+    for (i = 0; i < top && found < n; /* void */ ) {
 
-        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, zone->ncontexts);
+        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, top);
 
         ngx_kexec_zone_lock(zone);
 

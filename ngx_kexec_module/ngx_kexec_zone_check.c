@@ -617,9 +617,6 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
             ctx->c.state = NGX_KEXEC_CONTEXT_FREE;
             ctx->torn = 0;
 
-            ctx->next = sh->free_contexts;
-            sh->free_contexts = i;
-
             continue;
         }
 
@@ -627,6 +624,20 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
 
         sh->nfailed += (ctx->c.state == NGX_KEXEC_CONTEXT_FAILED);
         sh->serial = ngx_max(sh->serial, ctx->c.serial);
+    }
+
+    /* the first ones are taken first: what lies behind is not touched */
+
+    while (i-- > 0) {
+        ctx = &zone->contexts[i];
+
+        if (ctx->c.state == NGX_KEXEC_CONTEXT_FREE) {
+            ctx->next = sh->free_contexts;
+            sh->free_contexts = i;
+
+        } else {
+            sh->top = ngx_max(sh->top, i + 1);
+        }
     }
 }
 

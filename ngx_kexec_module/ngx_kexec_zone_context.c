@@ -337,7 +337,7 @@ ngx_kexec_zone_default(ngx_kexec_zone_t *zone, ngx_str_t *language,
 ngx_array_t *
 ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool)
 {
-    ngx_uint_t            i, n, end;
+    ngx_uint_t            i, n, end, top;
     ngx_array_t          *list;
     ngx_kexec_context_t  *ctx;
 
@@ -347,9 +347,11 @@ ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool)
         return NULL;
     }
 
-    for (i = 0; i < zone->ncontexts; /* void */ ) {
+    top = zone->sh->top;
 
-        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, zone->ncontexts);
+    for (i = 0; i < top; /* void */ ) {
+
+        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, top);
 
         ctx = ngx_array_push_n(list, NGX_KEXEC_ZONE_COPIES);
         if (ctx == NULL) {
@@ -523,6 +525,9 @@ ngx_kexec_zone_write(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *rec,
     ngx_kexec_context_t *ctx)
 {
     uint32_t  generation;
+
+    zone->sh->top = ngx_max(zone->sh->top,
+                            (ngx_uint_t) (rec - zone->contexts + 1));
 
     generation = rec->c.ref.generation + 1;
 

@@ -109,6 +109,7 @@ typedef struct {
     uint32_t                  free_claims;
 
     ngx_uint_t                ncontexts;    /* in use */
+    ngx_uint_t                top;          /* records behind it were never */
     ngx_uint_t                nfailed;
     ngx_uint_t                nclaims[NGX_KEXEC_CLAIM_WATCHING + 1];
 

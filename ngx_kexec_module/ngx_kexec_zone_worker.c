@@ -439,7 +439,7 @@ ngx_kexec_worker_sweep_claims(ngx_kexec_zone_t *zone)
 static void
 ngx_kexec_worker_sweep_slots(ngx_kexec_zone_t *zone)
 {
-    ngx_uint_t                 i, end;
+    ngx_uint_t                 i, end, top;
     ngx_kexec_zone_context_t  *ctx;
 
     /* read without the lock: the next sweep comes soon */
@@ -450,9 +450,11 @@ ngx_kexec_worker_sweep_slots(ngx_kexec_zone_t *zone)
         return;
     }
 
-    for (i = 0; i < zone->ncontexts; /* void */ ) {
+    top = zone->sh->top;
 
-        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, zone->ncontexts);
+    for (i = 0; i < top; /* void */ ) {
+
+        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, top);
 
         ngx_kexec_zone_lock(zone);
 

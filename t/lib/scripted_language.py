@@ -33,7 +33,7 @@ class CellError(Exception):
 
 
 # Words that change how the request as a whole is answered; each takes one optional number.
-MODIFIERS = {"drop_busy", "no_execute_input", "drop_idle", "drop_reply", "dup_idle", "dup_reply",
+MODIFIERS = {"drop_busy", "r_abort", "no_execute_input", "drop_idle", "drop_reply", "dup_idle", "dup_reply",
              "idle_first", "reply_first", "late_output", "reply_gap", "abort", "lose", "drop_error"}
 
 
@@ -91,6 +91,8 @@ class Cell:
                 self._check_interrupt()
             self._check_interrupt()
         except Interrupted:
+            if "r_abort" in self.flags:
+                return {"status": "abort"}
             return self._error("KeyboardInterrupt", "")
         except CellError as e:
             return self._error(e.name, e.value)

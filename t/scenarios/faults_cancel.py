@@ -319,7 +319,7 @@ def interrupted_reply(server, rounds):
     """Idle comes ahead of the reply, or without it: interrupted code is never said to have ended well."""
     context = server.create_context()
     cases = [("idle_first 0.15\ndrop_error", "KeyboardInterrupt"), ("drop_reply", "KeyboardInterrupt"),
-             ("drop_reply\ndrop_error", "ExecutionInterrupted")]
+             ("drop_reply\ndrop_error", "ExecutionInterrupted"), ("r_abort", "ExecutionInterrupted")]
     for i in range(rounds):
         for faults, wanted in cases:
             a = server.execute(faults + "\nprint a\nsleep 30", context)
@@ -331,6 +331,13 @@ def interrupted_reply(server, rounds):
             is_(verdict(a), wanted, faults.replace("\n", " "))
             at_most(a.finished_at - asked, 1, "soon")
             is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        # somebody else interrupts
+        a = server.execute("r_abort\nprint a %d\nsleep 30" % i, context)
+        a.wait_for("stdout")
+        server.jupyter.kernel(context, "interrupt")
+        gather([a], 10)
+        is_(verdict(a), "ExecutionInterrupted", "interrupted by somebody else")
+        is_(len(server.jupyter.log(ev="start", **{"code~": "print a %d" % i})), 1, "it is not run again")
     is_(server.jupyter.log(ev="kernel_restarted"), [], "no kernel was restarted")
 
 

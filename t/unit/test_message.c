@@ -494,7 +494,7 @@ test_reply(void **state)
         { "execute_reply", "{\"status\": \"aborted\"}",
           NGX_KEXEC_REPLY_ABORTED, "", "", "" },
         { "execute_reply", "{\"status\": \"abort\"}",
-          NGX_KEXEC_REPLY_ABORTED, "", "", "" },
+          NGX_KEXEC_REPLY_INTERRUPTED, "", "", "" },
         { "execute_reply", "{}", NGX_KEXEC_REPLY_OTHER, "", "", "" },
         { "execute_reply", "{\"status\": null}",
           NGX_KEXEC_REPLY_OTHER, "", "", "" },
