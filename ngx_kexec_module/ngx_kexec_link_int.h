@@ -20,7 +20,7 @@
 
 
 /* messages up to this size are read and handed over in place */
-#define NGX_KEXEC_LINK_BUFFER     (64 * 1024)
+#define NGX_KEXEC_LINK_BUFFER     (128 * 1024)
 
 #define NGX_KEXEC_LINK_KEY_LEN    24
 
