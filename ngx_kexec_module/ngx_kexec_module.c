@@ -14,6 +14,10 @@ static ngx_int_t ngx_http_kexec_text_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_kexec_time_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+#if (NGX_DEBUG)
+static ngx_int_t ngx_http_kexec_zone_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+#endif
 static ngx_kexec_report_t *ngx_kexec_find_report(ngx_http_request_t *r);
 static void ngx_kexec_report_cleanup(void *data);
 
@@ -78,6 +82,11 @@ static ngx_http_variable_t  ngx_http_kexec_vars[] = {
 
     { ngx_string("kexec_run_time"), NULL, ngx_http_kexec_time_variable,
       NGX_KEXEC_VAR_RUN, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+#if (NGX_DEBUG)
+    { ngx_string("kexec_zone"), NULL, ngx_http_kexec_zone_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+#endif
 
       ngx_http_null_variable
 };
@@ -172,6 +181,55 @@ ngx_http_kexec_time_variable(ngx_http_request_t *r,
 
     return NGX_OK;
 }
+
+
+#if (NGX_DEBUG)
+
+/* the zone's state, for tests: all of it is looked at under the lock */
+
+static ngx_int_t
+ngx_http_kexec_zone_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    size_t                  len;
+    u_char                 *p;
+    ngx_uint_t              wrong;
+    ngx_kexec_zone_t       *zone;
+    ngx_kexec_zone_stat_t   stat;
+
+    zone = ngx_kexec_request_zone(r);
+
+    if (zone == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    len = 128 + 8 * NGX_INT_T_LEN;
+
+    p = ngx_pnalloc(r->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    wrong = ngx_kexec_zone_wrong(zone);
+
+    ngx_kexec_zone_stat(zone, &stat);
+
+    v->len = ngx_snprintf(p, len, "{\"contexts\": %ui, \"claims\": %ui, "
+                          "\"held\": %ui, \"queued\": %ui, \"dead\": %ui, "
+                          "\"idle\": %ui, \"rebuilt\": %ui, \"wrong\": %ui}",
+                          stat.contexts, stat.claims, stat.held, stat.queued,
+                          stat.dead, stat.idle, stat.rebuilt, wrong)
+             - p;
+    v->data = p;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    return NGX_OK;
+}
+
+#endif
 
 
 ngx_kexec_report_t *

@@ -424,6 +424,9 @@ typedef struct {
 
 void ngx_kexec_zone_stat(ngx_kexec_zone_t *zone, ngx_kexec_zone_stat_t *stat);
 
+/* how many things the checker finds wrong, a bug each */
+ngx_uint_t ngx_kexec_zone_wrong(ngx_kexec_zone_t *zone);
+
 /* a random value made with the zone: part of the links' session ids */
 uint64_t ngx_kexec_zone_instance(ngx_kexec_zone_t *zone);
 

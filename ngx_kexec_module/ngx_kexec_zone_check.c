@@ -103,6 +103,21 @@ ngx_kexec_zone_check(ngx_kexec_zone_t *zone, ngx_uint_t repair)
 }
 
 
+ngx_uint_t
+ngx_kexec_zone_wrong(ngx_kexec_zone_t *zone)
+{
+    ngx_uint_t  wrong;
+
+    ngx_kexec_zone_lock(zone);
+
+    wrong = ngx_kexec_zone_check(zone, 0);
+
+    ngx_kexec_zone_unlock(zone);
+
+    return wrong;
+}
+
+
 static ngx_uint_t
 ngx_kexec_check_context(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
     ngx_kexec_check_t *found)

@@ -107,19 +107,6 @@ owner(ngx_uint_t i)
 }
 
 
-static ngx_uint_t
-check(void)
-{
-    ngx_uint_t  bad;
-
-    ngx_kexec_zone_lock(zone);
-    bad = ngx_kexec_zone_check(zone, 0);
-    ngx_kexec_zone_unlock(zone);
-
-    return bad;
-}
-
-
 int
 setup(void **state)
 {
@@ -154,7 +141,7 @@ teardown(void **state)
 
     be(current);
 
-    bad = check();
+    bad = ngx_kexec_zone_wrong(zone);
 
     for (k = 0; k < WORKERS; k++) {
         stop(k);

@@ -35,19 +35,6 @@ any(ngx_uint_t n)
 }
 
 
-static ngx_uint_t
-faults(void)
-{
-    ngx_uint_t  bad;
-
-    ngx_kexec_zone_lock(zone);
-    bad = ngx_kexec_zone_check(zone, 0);
-    ngx_kexec_zone_unlock(zone);
-
-    return bad;
-}
-
-
 /* a reference to some record, which may be free */
 
 static ngx_kexec_ref_t
@@ -206,7 +193,7 @@ assert_usable(void)
     ngx_kexec_context_t    *ctx, got;
     ngx_kexec_zone_stat_t   stat;
 
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 
     for (i = 0; i < CLAIMS; i++) {
         (void) look(i);
@@ -214,7 +201,7 @@ assert_usable(void)
     }
 
     notices();
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 
     list = ngx_kexec_zone_list(zone, NULL);
     ctx = list->elts;
@@ -258,7 +245,7 @@ assert_usable(void)
     }
 
     assert_int_equal(stat.contexts, n);
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 }
 
 
@@ -282,7 +269,7 @@ test_random(void **state)
         step();
 
         if (i % 8 == 0) {
-            assert_int_equal(faults(), 0);
+            assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
         }
     }
 
@@ -383,7 +370,7 @@ test_crash(void **state)
 
             stub_unlock(zone, pid);
 
-            assert_int_equal(faults(), 0);
+            assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
             ngx_kexec_zone_stat(zone, &stat);
             assert_int_equal(stat.rebuilt, before.rebuilt + 1);
 
@@ -432,7 +419,7 @@ test_told(void **state)
     assert_int_equal(own[2].notices, 0);
 
     zone->sh->writer = 1;
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 
     notices();
     assert_int_equal(own[0].notices, 1);
@@ -458,7 +445,7 @@ test_holders(void **state)
     record(1)->state = NGX_KEXEC_CLAIM_GRANTED;
     zone->sh->writer = 1;
 
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
     assert_int_equal(look(0), NGX_KEXEC_CLAIM_HELD);
     assert_int_equal(look(1), NGX_KEXEC_CLAIM_QUEUED);
     assert_int_equal(look(2), NGX_KEXEC_CLAIM_QUEUED);
@@ -468,7 +455,7 @@ test_holders(void **state)
     record(1)->state = NGX_KEXEC_CLAIM_HELD;
     zone->sh->writer = 1;
 
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
     assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
     assert_int_equal(look(0), NGX_KEXEC_CLAIM_QUEUED);
     assert_int_equal(own[0].look.position, 1);
@@ -476,7 +463,7 @@ test_holders(void **state)
     record(0)->state = NGX_KEXEC_CLAIM_HELD;
     zone->sh->writer = 1;
 
-    assert_int_equal(faults(), 0);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
     assert_int_equal((look(0) == NGX_KEXEC_CLAIM_HELD)
                      + (look(1) == NGX_KEXEC_CLAIM_HELD), 1);
     assert_int_equal((look(0) == NGX_KEXEC_CLAIM_NONE)
@@ -581,7 +568,7 @@ test_damage(void **state)
             step();
         }
 
-        assert_int_equal(faults(), 0);
+        assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 
         for (n = 1 + any(round % 3 ? 4 : 40); n; n--) {
             damage();
@@ -591,7 +578,7 @@ test_damage(void **state)
 
         zone->sh->writer = 1;
 
-        assert_int_equal(faults(), 0);
+        assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 
         /* a worker that lost its own record has a new one after a sweep */
 
@@ -642,7 +629,7 @@ test_noise(void **state)
 
         zone->sh->writer = 1;
 
-        assert_int_equal(faults(), 0);
+        assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
         memset(own, 0, sizeof(own));
 
         for (i = 0; i < 3; i++) {

@@ -1,0 +1,324 @@
+#!/usr/bin/python3
+"""Worker processes die: in any state of an execution, at any moment, inside the zone's critical sections too.  Contexts
+and variables stay, who waits in another worker is served soon and in order, nothing of the dead one is left."""
+
+import itertools
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from workers import *
+import faults_states
+
+# for the slot to be free and the queue to move
+SOON = 3 * faults_states.SLACK
+
+
+def everybody_waits(server, context, holder, n=8):
+    """Waiters in all workers in turn: [(number, stream)].  Each is in the queue when the next one comes."""
+    waiting = []
+    for k in range(n):
+        stream = server.execute_on(k % server.n_workers, "ran.append(%d)" % k, context)
+        stream.wait_head(10)
+        waiting.append((k, stream))
+    return waiting
+
+
+def judge_queue(server, context, waiting, victim, since, lost=True):
+    """Those in the victim are cut off (unless it may finish what it has), the others run in order, the first soon."""
+    streams = [s for _, s in waiting]
+    pump_all(streams, lambda: all(s.ended for s in streams))
+    cut = [k for k, s in waiting if worker_of(s) == victim and lost]
+    is_([k for k, s in waiting if s.ended != "complete"], cut, "who waited in that worker is cut off, nobody else")
+    is_([told(s) for k, s in waiting if k not in cut], ["ok"] * (len(waiting) - len(cut)), "all others end well")
+    first = min((s.at("end_of_execution") for k, s in waiting if k not in cut), default=since)
+    within(first - since, SOON, "the first of them soon")
+    is_(server.value("ran", context), repr([k for k, _ in waiting if k not in cut]),
+        "in order; the code of those that were cut off did not run")
+
+
+@scenario(rounds=2, many=50, workers=(4,))
+def killed(server, rounds):
+    """SIGKILL or SIGTERM at a random moment of a running execution, with waiters in all workers."""
+    server.allowed = KILLED
+    context = server.create_context()
+    for i in range(rounds):
+        number = (signal.SIGKILL, signal.SIGTERM)[i % 2]
+        told(server.run("ran = []\nx = %d" % i, context_id=context))
+        with watched(server, "the zone, with " + number.name):
+            holder = server.execute_on(0, "import time\ntime.sleep(300)", context)
+            victim = worker_of(holder)
+            waiting = everybody_waits(server, context, holder)
+            time.sleep(random.uniform(0, 0.3))
+            server.signal(number, victim)
+            killed = time.monotonic()
+            judge_queue(server, context, waiting, victim, killed)
+            holder.finish(5)
+            isnt(holder.ended, "complete", "the running one is cut off")
+            is_(server.value("x", context), str(i), "the variables are there")
+            server.replaced(victim)
+            is_(told(server.execute_on(0, "1", context)), "ok", "the new worker runs code")
+            server.quiet()
+
+
+@scenario(rounds=1, many=50, workers=(4,))
+def left(server, rounds):
+    """SIGQUIT: the worker ends what it has, complete, then another one takes its place."""
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("ran = []", context_id=context))
+        with watched(server):
+            gate = server.gate()
+            holder = server.execute_on(0, gate.code + "for i in range(1000):\n    print(i)", context)
+            victim = worker_of(holder)
+            waiting = everybody_waits(server, context, holder)
+            server.signal(signal.SIGQUIT, victim)
+            late = [(8, server.execute_on(1, "ran.append(8)", context))]    # nobody listens in worker 0's place now
+            worker_of(late[0][1])
+            time.sleep(0.3)
+            opened = gate.open()
+            judge_queue(server, context, waiting + late, victim, opened, lost=False)
+            is_((told(holder), holder.text()), ("ok", "".join("%d\n" % n for n in range(1000))), "complete output")
+            server.replaced(victim)
+            is_(told(server.execute_on(0, "1", context)), "ok", "the new worker runs code")
+            server.quiet()
+
+
+@scenario(rounds=1, many=30, workers=(1,), quick=(1,))
+def the_only_one(server, rounds):
+    """With one worker, its successor does it all."""
+    server.allowed = KILLED
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("x = %d" % i, context_id=context))
+        holder = server.busy(context)
+        queued = server.queued("x = 'ran'", context)
+        victim = worker_of(holder)
+        server.signal(signal.SIGKILL, victim)
+        killed = time.monotonic()
+        stream = server.run("x", context_id=context)
+        is_((told(stream), result(stream)), ("ok", str(i)), "the next one runs, the variables are there")
+        within(stream.finished_at - killed, SOON, "soon")
+        server.replaced(victim)
+        server.quiet()
+
+
+@scenario(rounds=1, many=20, workers=(4,))
+def at_random(server, rounds):
+    """Workers are killed again and again under a load of executions, drops, interrupts and new contexts."""
+    server.allowed = KILLED
+    contexts = [server.create_context() for _ in range(3)]
+    for context in contexts:
+        told(server.run("n = 0\nmine = %r" % context, context_id=context))
+    stop = threading.Event()
+    problems = []
+
+    def client(seed):
+        rand = random.Random(seed)
+        while not stop.is_set():
+            context = rand.choice(contexts)
+            try:
+                what = rand.random()
+                if what < 0.1:
+                    server.request("POST", "/contexts/%s/interrupt" % context, timeout=10)
+                elif what < 0.2:
+                    answer = server.request("POST", "/contexts", {}, timeout=20)
+                    server.request("DELETE", "/contexts/" + answer.json()["id"], timeout=20)
+                else:
+                    stream = server.execute(rand.choice(["mine", "import time; time.sleep(0.2)\nmine"]), context)
+                    if what < 0.5:
+                        stream.wait_head(rand.random())
+                        stream.close()
+                    elif told(stream) == "ok" and result(stream) != repr(context):
+                        problems.append("%s was told %r" % (context, stream.all()))
+            except (OSError, ValueError, IndexError, KeyError):
+                pass                # cut off with the worker
+    threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(6)]
+    with watched(server):
+        for thread in threads:
+            thread.start()
+        for i in range(max(4 * rounds, 4)):
+            time.sleep(random.uniform(0.2, 0.8))
+            victim = random.choice(server.workers())
+            server.signal(random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)), victim)
+            server.replaced(victim)
+        stop.set()
+        for thread in threads:
+            thread.join(40)
+        ok(not any(t.is_alive() for t in threads), "every request ends")
+        ok(not problems, "no foreign output", problems[:5])
+        for context in contexts:
+            is_(server.value("mine", context), repr(context), "its variables are there")
+        server.quiet()
+
+
+# Every state, by a scripted Jupyter
+
+STATES = faults_states.STATES + ["session", "restart", "delete"]
+SLOW = {"linking": {"channels": {"delay": 0.7}}, "barrier": {"interrupt": {"delay": 0.7}},
+        "restarting": {"restart": {"delay": 0.7}}, "restart": {"restart": {"delay": 0.7}},
+        "delete": {"any": {"delay": 0.7, "match": "sessions/"}}}
+
+
+class InState(faults_states.Situation):
+    """A Situation whose execution is in worker 0."""
+
+    def execute(self, code=None, **fields):
+        if code:
+            self.code = code
+        self.a = self.server.execute_on(0, self.code, self.context, **fields)
+
+
+@scenario(rounds=3, many=60, workers=(4,))
+def in_each_state(server, rounds):
+    """SIGKILL in a state: two that wait in other workers run in order, the context is what it was."""
+    with ScriptedJupyter() as jupyter, Workers(4, CONF + "kexec_interrupt_timeout 2s;", jupyter=jupyter,
+                                               http="kexec_sync 300ms;") as own:
+        own.allowed = KILLED
+        states = itertools.cycle(random.sample(STATES, len(STATES)))
+        for i in range(rounds):
+            one_state(own, jupyter, next(states))
+        own.check_log()
+
+
+def one_state(server, jupyter, state):
+    s = InState(server, state, "kill", False)
+    told(server.run("set x 7", context_id=s.context))
+    with watched(server, "the zone, in state " + state):
+        jupyter.set(**SLOW.get(state, {}))
+        if state in ("restart", "delete"):
+            s.execute("print begin")
+            victim = worker_of(s.a)
+            told(s.a)
+            operation = operation_on(server, 0, state, s.context)
+            jupyter.wait(since=s.mark, ev="rest", **{"path~": {"restart": "/restart", "delete": "sessions/"}[state]})
+        elif state == "session":
+            jupyter.kernel(s.kernel, "dead")
+            jupyter.wait(since=s.mark, ev="kernel_removed")
+            jupyter.set(session_create={"delay": 0.7})
+            s.execute("print begin")
+            victim = worker_of(s.a)
+            time.sleep(0.2)
+        else:
+            s.enter()
+            victim = worker_of(s.a)
+        b, c = (server.execute_on(k, "print " + "bc"[k - 1], s.context) for k in (1, 2))
+        if state != "delete":
+            b.wait_head(10), c.wait_head(10)
+        server.signal(signal.SIGKILL, victim)
+        killed = time.monotonic()
+        jupyter.set(**dict.fromkeys(SLOW.get(state, {})), session_create=None)
+        streams = [b, c]
+        pump_all(streams, lambda: all(x.ended for x in streams), 20)
+        if state == "delete":
+            # it may have come to its end without that worker
+            wait_until(lambda: server.run("print 1", context_id=s.context).status in (200, 404), 10)
+        elif state in ("restart", "restarting"):
+            ok({told(b), told(c)} <= {"ok", "ContextRestarted"}, state + ": who waited is told", [told(b), told(c)])
+            is_(told(server.run("print 1", context_id=s.context)), "ok", state + ": the next one runs")
+        else:
+            is_((told(b), told(c), b.text(), c.text()), ("ok", "ok", "b\n", "c\n"), state + ": both run")
+            within(b.at("end_of_execution") - killed, SOON, state + ": soon")
+            ok(b.at("end_of_execution") <= c.at("stdout"), state + ": in order")
+            if state not in ("session",):
+                is_(server.run("get x", context_id=s.context).text(), "7\n", state + ": the variables are there")
+        server.replaced(victim)
+        server.quiet(state + ": nothing is left in the zone")
+
+
+def operation_on(server, worker, what, context):
+    method, path = {"restart": ("POST", "/contexts/%s/restart"), "delete": ("DELETE", "/contexts/%s")}[what]
+    return Stream(server.port, method, path % context, {} if method == "POST" else None,
+                  local_port=server._ports[worker][-1])
+
+
+# Inside the zone
+
+POINTS = 21
+
+
+@scenario(rounds=3, many=2 * POINTS, workers=(4,))
+def inside_the_zone(server, rounds):
+    """At each of the numbered points of the critical sections, under load."""
+    server.allowed = KILLED_INSIDE
+    server.configure(lambda text: "env KEXEC_ZONE_CRASH;\n" + text)
+    contexts = [server.create_context() for _ in range(3)]
+    for context in contexts:
+        told(server.run("mine = %r" % context, context_id=context))
+    points = list(range(1, POINTS + 1))
+    random.shuffle(points)
+    reached = []
+    for point in itertools.islice(itertools.cycle(points), rounds):
+        os.environ["KEXEC_ZONE_CRASH"] = str(point)
+        server.kill()
+        server.log.mark()
+        server.start_nginx()
+        del os.environ["KEXEC_ZONE_CRASH"]
+        wait_until(lambda: port_answers(server.port), 10, "nginx")
+        server.wait_healthy()
+        with watched(server, "point %d: the zone" % point):
+            died = load_until(server, contexts, lambda: server.log.lines("exited on signal 9"))
+            if died:
+                reached.append(point)
+            for context in contexts:
+                stream = server.run("mine", context_id=context)
+                is_((told(stream), result(stream)), ("ok", repr(context)), "point %d: the context is what it was" % point)
+                within(stream.finished_at - stream.sent_at, SOON, "point %d: at once" % point)
+            server.quiet("point %d: nothing is left in the zone" % point)
+        server.check_log()
+    diag("reached: %s" % sorted(reached))
+    ok(len(reached) >= 0.7 * rounds, "most points were reached", "of %s: %s" % (points[:rounds], reached))
+
+
+def load_until(server, contexts, test, seconds=6):
+    """Clients that do all that a client can do.  Requests may be cut off."""
+    stop = threading.Event()
+
+    def client(n):
+        rand = random.Random(n)
+        while not stop.is_set():
+            context = rand.choice(contexts)
+            try:
+                what = rand.random()
+                if what < 0.15:
+                    new = server.request("POST", "/contexts", {}, timeout=10).json()["id"]
+                    waiting = server.execute("import time; time.sleep(0.3)", new)
+                    waiting.wait_head(1)
+                    queued = [server.execute("1", new) for _ in range(2)]
+                    time.sleep(0.05)
+                    server.request("POST", "/contexts/%s/interrupt" % new, timeout=10)
+                    server.request("POST", "/contexts/%s/restart" % new, timeout=10)
+                    server.request("DELETE", "/contexts/" + new, timeout=10)
+                    for stream in [waiting] + queued:
+                        stream.close()
+                elif what < 0.2:
+                    server.request("POST", "/contexts", {"cwd": "/nowhere"}, timeout=10)
+                elif what < 0.3:
+                    server.request("POST", "/execute", {"code": "1", "language": "nope%d" % rand.randrange(9)}, timeout=10)
+                else:
+                    stream = server.execute("import time; time.sleep(0.02)\nmine", context)
+                    if what < 0.5:
+                        stream.wait_head(0.1)
+                        stream.close()
+                    else:
+                        stream.finish(5)
+                        stream.close()
+            except (OSError, ValueError, IndexError, KeyError):
+                pass
+    threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    died = False
+    while not died and time.monotonic() < end:
+        died = bool(test())
+        time.sleep(0.02)
+    time.sleep(0.3)
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    return died
+
+
+main(lambda workers: Workers(workers, http="kexec_sync 300ms;"), workers=(1, 4))
