@@ -130,7 +130,7 @@ def at_random(server, rounds):
                     if what < 0.5:
                         stream.wait_head(rand.random())
                         stream.close()
-                    elif told(stream) == "ok" and result(stream) != repr(context):
+                    elif told(stream) == "ok" and result(stream) != context:
                         problems.append("%s was told %r" % (context, stream.all()))
             except (OSError, ValueError, IndexError, KeyError):
                 pass                # cut off with the worker
@@ -149,7 +149,7 @@ def at_random(server, rounds):
         ok(not any(t.is_alive() for t in threads), "every request ends")
         ok(not problems, "no foreign output", problems[:5])
         for context in contexts:
-            is_(server.value("mine", context), repr(context), "its variables are there")
+            is_(server.value("mine", context), context, "its variables are there")
         server.quiet()
 
 
@@ -173,7 +173,7 @@ class InState(faults_states.Situation):
 @scenario(rounds=3, many=60, workers=(4,))
 def in_each_state(server, rounds):
     """SIGKILL in a state: two that wait in other workers run in order, the context is what it was."""
-    with ScriptedJupyter() as jupyter, Workers(4, CONF + "kexec_interrupt_timeout 2s;", jupyter=jupyter,
+    with ScriptedJupyter() as jupyter, Workers(4, CONF.replace("interrupt_timeout 4s", "interrupt_timeout 2s"), jupyter=jupyter,
                                                http="kexec_sync 300ms;") as own:
         own.allowed = KILLED
         states = itertools.cycle(random.sample(STATES, len(STATES)))
@@ -196,6 +196,7 @@ def one_state(server, jupyter, state):
         elif state == "session":
             jupyter.kernel(s.kernel, "dead")
             jupyter.wait(since=s.mark, ev="kernel_removed")
+            time.sleep(0.2)         # the worker that has the link hears of it
             jupyter.set(session_create={"delay": 0.7})
             s.execute("print begin")
             victim = worker_of(s.a)
@@ -203,13 +204,17 @@ def one_state(server, jupyter, state):
         else:
             s.enter()
             victim = worker_of(s.a)
-        b, c = (server.execute_on(k, "print " + "bc"[k - 1], s.context) for k in (1, 2))
-        if state != "delete":
-            b.wait_head(10), c.wait_head(10)
+        streams = []
+        for k, code in (1, "print b"), (2, "print c"):
+            streams.append(server.execute_on(k, code, s.context))
+            if state != "delete":
+                streams[-1].wait_head(10)
+        b, c = streams
         server.signal(signal.SIGKILL, victim)
         killed = time.monotonic()
         jupyter.set(**dict.fromkeys(SLOW.get(state, {})), session_create=None)
-        streams = [b, c]
+        if state in ("probing", "setup", "restoring"):
+            s.options(silent_delay=0, kernel_info={})
         pump_all(streams, lambda: all(x.ended for x in streams), 20)
         if state == "delete":
             # it may have come to its end without that worker
@@ -217,10 +222,10 @@ def one_state(server, jupyter, state):
         elif state in ("restart", "restarting"):
             ok({told(b), told(c)} <= {"ok", "ContextRestarted"}, state + ": who waited is told", [told(b), told(c)])
             is_(told(server.run("print 1", context_id=s.context)), "ok", state + ": the next one runs")
-        else:
-            is_((told(b), told(c), b.text(), c.text()), ("ok", "ok", "b\n", "c\n"), state + ": both run")
+        elif is_((told(b), told(c), b.text(), c.text()), ("ok", "ok", "b\n", "c\n"), state + ": both run"):
             within(b.at("end_of_execution") - killed, SOON, state + ": soon")
-            ok(b.at("end_of_execution") <= c.at("stdout"), state + ": in order")
+            is_([r["code"] for r in jupyter.log(s.mark, ev="start") if r["code"] in ("print b", "print c")],
+                ["print b", "print c"], state + ": in order, once")
             if state not in ("session",):
                 is_(server.run("get x", context_id=s.context).text(), "7\n", state + ": the variables are there")
         server.replaced(victim)
@@ -237,8 +242,14 @@ def operation_on(server, worker, what, context):
 
 POINTS = 21
 
+# What needs more than requests: a worker that dies while it has claims
+HELP = {18: signal.SIGTERM}
 
-@scenario(rounds=3, many=2 * POINTS, workers=(4,))
+# A grant that is not taken in time, kexec_context_idle_timeout: the unit test has them
+UNREACHED = {12, 21}
+
+
+@scenario(rounds=2, many=2 * POINTS, workers=(4,))
 def inside_the_zone(server, rounds):
     """At each of the numbered points of the critical sections, under load."""
     server.allowed = KILLED_INSIDE
@@ -246,7 +257,7 @@ def inside_the_zone(server, rounds):
     contexts = [server.create_context() for _ in range(3)]
     for context in contexts:
         told(server.run("mine = %r" % context, context_id=context))
-    points = list(range(1, POINTS + 1))
+    points = sorted(set(range(1, POINTS + 1)) - UNREACHED)
     random.shuffle(points)
     reached = []
     for point in itertools.islice(itertools.cycle(points), rounds):
@@ -258,21 +269,21 @@ def inside_the_zone(server, rounds):
         wait_until(lambda: port_answers(server.port), 10, "nginx")
         server.wait_healthy()
         with watched(server, "point %d: the zone" % point):
-            died = load_until(server, contexts, lambda: server.log.lines("exited on signal 9"))
+            died = load_until(server, contexts, lambda: server.log.lines("exited on signal 9"), HELP.get(point))
             if died:
                 reached.append(point)
             for context in contexts:
                 stream = server.run("mine", context_id=context)
-                is_((told(stream), result(stream)), ("ok", repr(context)), "point %d: the context is what it was" % point)
+                is_((told(stream), result(stream)), ("ok", context), "point %d: the context is what it was" % point)
                 within(stream.finished_at - stream.sent_at, SOON, "point %d: at once" % point)
             server.quiet("point %d: nothing is left in the zone" % point)
         server.check_log()
     diag("reached: %s" % sorted(reached))
-    ok(len(reached) >= 0.7 * rounds, "most points were reached", "of %s: %s" % (points[:rounds], reached))
+    ok(len(reached) >= rounds / 2, "most points were reached", "of %s: %s" % (points[:rounds], reached))
 
 
-def load_until(server, contexts, test, seconds=6):
-    """Clients that do all that a client can do.  Requests may be cut off."""
+def load_until(server, contexts, test, number=None, seconds=8):
+    """Clients that do all that a client can do; requests may be cut off.  A worker gets the signal."""
     stop = threading.Event()
 
     def client(n):
@@ -309,6 +320,9 @@ def load_until(server, contexts, test, seconds=6):
     threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(8)]
     for thread in threads:
         thread.start()
+    if number:
+        time.sleep(1)
+        server.signal(number, server.workers()[0])
     end = time.monotonic() + seconds
     died = False
     while not died and time.monotonic() < end:
