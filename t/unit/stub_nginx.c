@@ -45,6 +45,7 @@ static ngx_time_t      stub_now;
 ngx_pid_t              ngx_pid;
 ngx_uint_t             ngx_process = NGX_PROCESS_WORKER;
 ngx_uint_t             ngx_test_config;
+ngx_uint_t             ngx_exiting;
 ngx_uint_t             ngx_pagesize = 4096;
 volatile ngx_cycle_t  *ngx_cycle = &stub.cycle;
 volatile ngx_msec_t    ngx_current_msec;
@@ -401,6 +402,8 @@ ngx_slab_alloc(ngx_slab_pool_t *pool, size_t size)
 void
 ngx_shmtx_lock(ngx_shmtx_t *mtx)
 {
+    stub_forbid("that very lock");
+
     while (!ngx_atomic_cmp_set(mtx->lock, 0, ngx_pid)) {
         sched_yield();
 
@@ -408,12 +411,16 @@ ngx_shmtx_lock(ngx_shmtx_t *mtx)
             stub_spin();
         }
     }
+
+    stub_locked();
 }
 
 
 void
 ngx_shmtx_unlock(ngx_shmtx_t *mtx)
 {
+    stub_unlocked();
+
     if (!ngx_atomic_cmp_set(mtx->lock, ngx_pid, 0)) {
         abort();
     }
@@ -532,6 +539,8 @@ ngx_sprintf(u_char *buf, const char *fmt, ...)
 static void
 stub_message(ngx_uint_t level, const char *fmt)
 {
+    stub_forbid("the log");
+
     if (level != NGX_LOG_DEBUG) {
         stub.level = level;
         snprintf((char *) stub.error, sizeof(stub.error), "%s", fmt);

@@ -56,6 +56,11 @@ void stub_free_array(ngx_array_t *a);
 /* a new zone, in a new configuration */
 ngx_kexec_zone_t *stub_zone(size_t size);
 
+/* what must not be done under the zone's lock (stub_lock.c) */
+void stub_locked(void);
+void stub_unlocked(void);
+void stub_forbid(const char *name);
+
 /* what the master does when a worker died */
 void stub_unlock(ngx_kexec_zone_t *zone, ngx_pid_t pid);
 

@@ -33,15 +33,21 @@ be(ngx_uint_t k)
 void
 start(ngx_uint_t k)
 {
-    ngx_pid_t  pid;
+    ngx_pid_t  pid, parent;
 
+    parent = getpid();
     pid = fork();
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for ( ;; ) {
+
+        /* unless the parent died before that */
+
+        while (getppid() == parent) {
             pause();
         }
+
+        _exit(0);
     }
 
     memset(&worker[k], 0, sizeof(worker[k]));
