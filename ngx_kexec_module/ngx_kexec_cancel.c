@@ -14,6 +14,9 @@
 #define NGX_KEXEC_BARRIER          5000
 #define NGX_KEXEC_RETRY            1000
 
+/* so long before worker_shutdown_timeout is over all is ended in words */
+#define NGX_KEXEC_SHUTDOWN         1000
+
 /* a kernel that is to be killed may take its time to end in order */
 #define NGX_KEXEC_RESTART_TIME     60000
 
@@ -23,6 +26,7 @@ static void ngx_kexec_interrupted(ngx_kexec_http_t *http);
 static void ngx_kexec_restart(ngx_kexec_execution_t *ex);
 static void ngx_kexec_restarted(ngx_kexec_http_t *http);
 static void ngx_kexec_restart_failed(ngx_kexec_http_t *http);
+static ngx_msec_t ngx_kexec_shutdown_timeout(void);
 
 
 /*
@@ -415,7 +419,7 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
 
     /* that very timer is what repeats a restart that fails */
 
-    ex->waits = 0;
+    ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
                    NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER);
 
@@ -497,4 +501,101 @@ ngx_kexec_restart_failed(ngx_kexec_http_t *http)
 
     ngx_kexec_wait(ex, ex->leaving ? NGX_KEXEC_WAIT_LOOK
                                    : NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+}
+
+
+/*
+ * When worker_shutdown_timeout is over, nginx closes all connections without a
+ * word, clients' and links'.  What can be said and done has to be before.
+ */
+
+void
+ngx_kexec_leaving(ngx_kexec_execution_t *ex)
+{
+    ngx_msec_t  leaving, timeout;
+
+    leaving = ngx_kexec_zone_leaving();
+    timeout = ngx_kexec_shutdown_timeout();
+
+    if (leaving == 0 || timeout == 0 || ex->shutdown
+        || (ex->waits & (1 << NGX_KEXEC_WAIT_SHUTDOWN)))
+    {
+        return;
+    }
+
+    timeout -= ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN);
+    timeout -= ngx_min(timeout, ngx_current_msec - leaving);
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SHUTDOWN, timeout);
+}
+
+
+static ngx_msec_t
+ngx_kexec_shutdown_timeout(void)
+{
+    ngx_core_conf_t  *ccf;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
+                                           ngx_core_module);
+
+    return ccf->shutdown_timeout;
+}
+
+
+void
+ngx_kexec_shutdown(ngx_kexec_execution_t *ex)
+{
+    if (ex->shutdown) {
+
+        /* time is over */
+
+        if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
+            ngx_kexec_not_made(ex);
+            return;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                      "worker_shutdown_timeout is over, what runs in the "
+                      "kernel is left to other workers");
+
+        ex->ctx.dirty = 1;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    ex->shutdown = 1;
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SHUTDOWN,
+                   ngx_min(ngx_kexec_shutdown_timeout() / 2,
+                           NGX_KEXEC_SHUTDOWN));
+
+    if (ex->failure) {
+
+        /* a context that failed is being taken away */
+
+        return;
+    }
+
+    if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "ServerShutdown",
+                       "The server's worker process had to end "
+                       "(worker_shutdown_timeout) before the context was made");
+        return;
+    }
+
+    if (ex->state < NGX_KEXEC_EX_SENT) {
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "ServerShutdown",
+                       "the server's worker process had to end "
+                       "(worker_shutdown_timeout), the code %s",
+                       ngx_kexec_orphan(ex));
+        return;
+    }
+
+    ngx_kexec_tell(ex, "ServerShutdown", "the server's worker process had to "
+                   "end (worker_shutdown_timeout), the code was interrupted");
+    ngx_kexec_tell_end(ex);
+
+    ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_CLIENT);
 }

@@ -29,7 +29,6 @@ static void ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_timer(ngx_event_t *ev);
 static void ngx_kexec_execution_timed(ngx_kexec_execution_t *ex,
     ngx_kexec_wait_e wait);
-static const char *ngx_kexec_execution_orphan(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_arm(ngx_kexec_execution_t *ex);
 
 static void ngx_kexec_execution_free(ngx_event_t *ev);
@@ -165,6 +164,7 @@ ngx_kexec_execution_make(ngx_kexec_execution_t *ex)
     ex->entered = ngx_current_msec;
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
+    ngx_kexec_leaving(ex);
 
     ngx_kexec_session(ex);
 }
@@ -238,6 +238,8 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
     if (ex->state == NGX_KEXEC_EX_DONE) {
         return;
     }
+
+    ngx_kexec_leaving(ex);
 
     if (ex->leaving) {
 
@@ -429,8 +431,8 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
  * whoever has the slot then must look for it.
  */
 
-static const char *
-ngx_kexec_execution_orphan(ngx_kexec_execution_t *ex)
+const char *
+ngx_kexec_orphan(ngx_kexec_execution_t *ex)
 {
     if (!ex->ask.sent) {
         return "did not run";
@@ -489,7 +491,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
                        "the kernel was not ready within %M s, the code %s",
                        ex->conf->ready_timeout / 1000,
-                       ngx_kexec_execution_orphan(ex));
+                       ngx_kexec_orphan(ex));
         break;
 
     case NGX_KEXEC_WAIT_CONNECT:
@@ -513,7 +515,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
                            "JupyterUnavailable", "Jupyter could not be "
                            "reached for %M s, the code %s",
                            ex->conf->reconnect_timeout / 1000,
-                           ngx_kexec_execution_orphan(ex));
+                           ngx_kexec_orphan(ex));
             break;
         }
 
@@ -560,6 +562,10 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
     case NGX_KEXEC_WAIT_STUCK:
     case NGX_KEXEC_WAIT_BARRIER:
         ngx_kexec_stuck(ex);
+        break;
+
+    case NGX_KEXEC_WAIT_SHUTDOWN:
+        ngx_kexec_shutdown(ex);
         break;
 
     case NGX_KEXEC_WAIT_SETUP:

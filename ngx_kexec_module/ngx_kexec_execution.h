@@ -83,6 +83,7 @@ typedef enum {
     NGX_KEXEC_WAIT_STUCK,           /* interrupts did not help */
     NGX_KEXEC_WAIT_BARRIER,         /* limit of the barrier */
     NGX_KEXEC_WAIT_SETUP,           /* a silent request is not answered */
+    NGX_KEXEC_WAIT_SHUTDOWN,        /* worker_shutdown_timeout, near or over */
     NGX_KEXEC_WAIT_N
 } ngx_kexec_wait_e;
 
@@ -183,6 +184,7 @@ struct ngx_kexec_execution_s {
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    other:1;        /* link of another session */
     unsigned                    abandoned:1;    /* new context not wanted */
+    unsigned                    shutdown:1;     /* its worker has to end */
 };
 
 
@@ -224,7 +226,8 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_prepare.c     link and fence
  *     ngx_kexec_setup.c       silent requests
  *     ngx_kexec_run.c         the code
- *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel
+ *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel,
+ *                             the end of the worker
  */
 
 void ngx_kexec_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait,
@@ -258,6 +261,9 @@ void ngx_kexec_tell_end(ngx_kexec_execution_t *ex);
 void ngx_kexec_fail(ngx_kexec_execution_t *ex, ngx_uint_t status,
     const char *name, const char *fmt, ...);
 
+/* did the code run?  What may still run is left to the slot's next holder */
+const char *ngx_kexec_orphan(ngx_kexec_execution_t *ex);
+
 void ngx_kexec_send_code(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_message(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
@@ -273,6 +279,10 @@ void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);
 void ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex);
 void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
 void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
+
+/* its worker may be leaving, and has worker_shutdown_timeout left */
+void ngx_kexec_leaving(ngx_kexec_execution_t *ex);
+void ngx_kexec_shutdown(ngx_kexec_execution_t *ex);
 
 /* the context's kernel is not there any more (404) */
 void ngx_kexec_gone(ngx_kexec_execution_t *ex);

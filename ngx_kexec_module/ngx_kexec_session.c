@@ -328,7 +328,7 @@ ngx_kexec_session_drop(ngx_kexec_execution_t *ex)
 
     ex->state = NGX_KEXEC_EX_SESSION;
     ex->log.action = "deleting a Jupyter session";
-    ex->waits = 0;
+    ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
 
     ngx_kexec_forget(ex);
 

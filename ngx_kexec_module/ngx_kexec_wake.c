@@ -92,6 +92,8 @@ ngx_int_t
 ngx_kexec_wake_listen(ngx_cycle_t *cycle, ngx_uint_t i,
     void (*handler)(void *data), void *data)
 {
+    ngx_fd_t                fd;
+    ngx_uint_t              n;
     ngx_kexec_wake_self_t  *self;
 
     self = &ngx_kexec_wake_self;
@@ -108,8 +110,26 @@ ngx_kexec_wake_listen(ngx_cycle_t *cycle, ngx_uint_t i,
         return NGX_OK;
     }
 
-    return ngx_add_channel_event(cycle, ngx_kexec_wake_fds[i], NGX_READ_EVENT,
-                                 ngx_kexec_wake_read_handler);
+    fd = ngx_kexec_wake_fds[i];
+
+    if (ngx_add_channel_event(cycle, fd, NGX_READ_EVENT,
+                              ngx_kexec_wake_read_handler)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /* nginx calls handlers of idle connections when a worker begins to leave */
+
+    for (n = 0; n < cycle->connection_n; n++) {
+
+        if (cycle->connections[n].fd == fd) {
+            cycle->connections[n].idle = 1;
+            break;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
@@ -127,6 +147,8 @@ ngx_kexec_wake_read_handler(ngx_event_t *rev)
     }
 
     c = rev->data;
+
+    c->close = 0;
 
     n = read(c->fd, &count, sizeof(uint64_t));
 

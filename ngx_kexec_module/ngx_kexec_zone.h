@@ -194,6 +194,12 @@ ngx_int_t ngx_kexec_zone_init_process(ngx_kexec_zone_t *zone,
     ngx_cycle_t *cycle);
 void ngx_kexec_zone_exit_process(ngx_kexec_zone_t *zone);
 
+/*
+ * Since when this worker is leaving gracefully, 0: it is not.  The handlers of
+ * all of its claims are called at that moment.
+ */
+ngx_msec_t ngx_kexec_zone_leaving(void);
+
 
 /*
  * Contexts.  ctx is always filled in by a successful call.

@@ -162,6 +162,7 @@ typedef struct {
     uint32_t                   worker;      /* NONE: has no record */
     uint32_t                   generation;
     ngx_uint_t                 rebuilt;     /* what of it was seen */
+    ngx_msec_t                 leaving;     /* since when, 0: it stays */
 } ngx_kexec_zone_self_t;
 
 

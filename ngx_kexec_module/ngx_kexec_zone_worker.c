@@ -20,6 +20,7 @@ static ngx_int_t ngx_kexec_worker_join(ngx_kexec_zone_t *zone,
     ngx_cycle_t *cycle);
 static ngx_int_t ngx_kexec_worker_take(ngx_kexec_zone_t *zone);
 static void ngx_kexec_worker_notices(void *data);
+static void ngx_kexec_worker_leaving(ngx_kexec_zone_t *zone);
 static void ngx_kexec_worker_sweep(ngx_event_t *ev);
 static void ngx_kexec_worker_sweep_workers(ngx_kexec_zone_t *zone);
 static void ngx_kexec_worker_sweep_claims(ngx_kexec_zone_t *zone);
@@ -31,7 +32,7 @@ static uint64_t ngx_kexec_worker_stamp(ngx_pid_t pid);
 
 
 ngx_kexec_zone_self_t    ngx_kexec_zone_self = {
-    NULL, NULL, NGX_KEXEC_NONE, 0, 0
+    NULL, NULL, NGX_KEXEC_NONE, 0, 0, 0
 };
 
 static ngx_event_t       ngx_kexec_worker_sweep_event;
@@ -263,6 +264,10 @@ ngx_kexec_worker_notices(void *data)
         return;
     }
 
+    if (ngx_exiting && self->leaving == 0) {
+        ngx_kexec_worker_leaving(zone);
+    }
+
     worker = &zone->sh->workers[self->worker];
 
     n = 0;
@@ -305,6 +310,36 @@ ngx_kexec_worker_notices(void *data)
             claim->handler(claim);
         }
     }
+}
+
+
+/* this worker begins to leave: all that it has is told */
+
+static void
+ngx_kexec_worker_leaving(ngx_kexec_zone_t *zone)
+{
+    ngx_uint_t              i;
+    ngx_kexec_claim_t      *claim;
+    ngx_kexec_zone_self_t  *self;
+
+    self = &ngx_kexec_zone_self;
+
+    self->leaving = ngx_current_msec ? ngx_current_msec : 1;
+
+    for (i = 0; i < zone->nclaims; i++) {
+        claim = self->owners[i];
+
+        if (claim && claim->handler) {
+            claim->handler(claim);
+        }
+    }
+}
+
+
+ngx_msec_t
+ngx_kexec_zone_leaving(void)
+{
+    return ngx_kexec_zone_self.leaving;
 }
 
 

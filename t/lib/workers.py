@@ -62,6 +62,14 @@ class Workers(Server):
         return is_({k: state[k] for k in ("claims", "held", "queued", "dead", "wrong")},
                    dict.fromkeys(("claims", "held", "queued", "dead", "wrong"), 0), name)
 
+    def renew(self):
+        """A reload, until only new workers take requests; returns the old ones' pids."""
+        old = self.workers()
+        self.reload()
+        for pid in old:
+            self.log.wait(r"\[notice\] %d#.* gracefully shutting down" % pid)
+        return old
+
     def replaced(self, pid, timeout=5):
         """Waits until another process is in the place of a worker that is gone."""
         wait_until(lambda: not is_alive(pid), timeout, "the end of a worker")

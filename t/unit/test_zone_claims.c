@@ -662,6 +662,38 @@ test_grants(void **state)
 }
 
 
+/* a worker that begins to leave tells all that it has, once */
+
+static void
+test_leaving(void **state)
+{
+    ngx_kexec_ref_t      ref;
+    ngx_kexec_context_t  ctx;
+
+    ref = ready_context(&ctx);
+
+    assert_int_equal(enter(0, ref), NGX_OK);
+    assert_int_equal(enter(1, ref), NGX_AGAIN);
+
+    be(1);
+    assert_int_equal(enter(2, ref), NGX_AGAIN);
+
+    be(0);
+    assert_int_equal(ngx_kexec_zone_leaving(), 0);
+
+    ngx_exiting = 1;
+    notices();
+    notices();
+    ngx_exiting = 0;
+
+    assert_int_not_equal(ngx_kexec_zone_leaving(), 0);
+
+    assert_int_equal(own[0].notices, 1);
+    assert_int_equal(own[1].notices, 1);
+    assert_int_equal(own[2].notices, 0);
+}
+
+
 int
 main(void)
 {
@@ -674,6 +706,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_grants, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leaving, setup, teardown),
     };
 
     stub_start();
