@@ -167,7 +167,7 @@ class Stream:
     answer goes on, then "complete", "eof" (broken off), "reset" or "malformed"."""
 
     def __init__(self, port, method="GET", path="/", body=None, headers=None, timeout=30, send=True,
-                 receive_buffer=None, local_port=None):
+                 receive_buffer=None, local_port=None, host="127.0.0.1"):
         self.timeout = timeout
         self.status_line = self.status = None
         self.headers = {}
@@ -186,7 +186,7 @@ class Stream:
         if local_port:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.sock.bind(("127.0.0.1", local_port))
-        self.sock.connect(("127.0.0.1", port))
+        self.sock.connect((host, port))
         self.request = build_request(port, method, path, body, headers)
         if send:
             self.sock.sendall(self.request)
