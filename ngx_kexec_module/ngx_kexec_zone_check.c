@@ -620,6 +620,19 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
         ctx->tail = NGX_KEXEC_NONE;
         ctx->watchers = NGX_KEXEC_NONE;
 
+        if (ctx->torn && ctx->created) {
+
+            /*
+             * Which kernel is its own is not known: it gets another one.  What
+             * kernel it has to be, and where, never changes.
+             */
+
+            ngx_kexec_zone_new_process(&ctx->c);
+
+            ctx->c.kernel.len = 0;
+            ctx->torn = 0;
+        }
+
         /* a half-written one is no loss: Jupyter still has it */
 
         if (ctx->c.state == NGX_KEXEC_CONTEXT_FREE

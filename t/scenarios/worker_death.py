@@ -261,13 +261,7 @@ def inside_the_zone(server, rounds):
     random.shuffle(points)
     reached = []
     for point in itertools.islice(itertools.cycle(points), rounds):
-        os.environ["KEXEC_ZONE_CRASH"] = str(point)
-        server.kill()
-        server.log.mark()
-        server.start_nginx()
-        del os.environ["KEXEC_ZONE_CRASH"]
-        wait_until(lambda: port_answers(server.port), 10, "nginx")
-        server.wait_healthy()
+        restart(server, point)
         with watched(server, "point %d: the zone" % point):
             died = load_until(server, contexts, lambda: server.log.lines("exited on signal 9"), HELP.get(point))
             if died:
@@ -280,6 +274,37 @@ def inside_the_zone(server, rounds):
         server.check_log()
     diag("reached: %s" % sorted(reached))
     ok(len(reached) >= rounds / 2, "most points were reached", "of %s: %s" % (points[:rounds], reached))
+
+
+@scenario(rounds=1, many=10, workers=(4,))
+def while_a_session_is_written(server, rounds):
+    """Jupyter gave a kernel up, and the worker dies in the middle of writing that down: the context is not lost."""
+    with ScriptedJupyter() as jupyter, Workers(4, jupyter=jupyter) as own:
+        own.allowed = KILLED_INSIDE
+        own.configure(lambda text: "env KEXEC_ZONE_CRASH;\n" + text)
+        context = own.create_context()
+        for i in range(rounds):
+            restart(own, 6)
+            stream = own.execute("print 1\nsleep 30", context)
+            stream.wait_for("stdout", 10)
+            jupyter.kernel(own.kernel(context), "dead")
+            stream.finish(10)
+            isnt(stream.ended, "complete", "the worker died")
+            is_(told(own.run("print 2", context_id=context)), "ok", "the next one runs, in a new kernel")
+            is_(context in [c["id"] for c in own.request("GET", "/contexts").json()], True, "the context is listed")
+            own.quiet()
+        own.check_log()
+
+
+def restart(server, point):
+    """All of nginx, with a point set."""
+    os.environ["KEXEC_ZONE_CRASH"] = str(point)
+    server.kill()
+    server.log.mark()
+    server.start_nginx()
+    del os.environ["KEXEC_ZONE_CRASH"]
+    wait_until(lambda: port_answers(server.port), 10, "nginx")
+    server.wait_healthy()
 
 
 def load_until(server, contexts, test, number=None, seconds=8):
