@@ -271,6 +271,10 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
          * was quicker than its subscription.
          */
 
+        if (ex->orphan == 0) {
+            ex->orphan = ngx_current_msec;
+        }
+
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_ORPHAN);
     }
 }

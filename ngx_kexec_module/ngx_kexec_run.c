@@ -618,7 +618,7 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     if (ex->state == NGX_KEXEC_EX_PROBING
         && ex->interrupts == 0
         && (state == NGX_KEXEC_KERNEL_BUSY
-            || ngx_current_msec - ex->probed > NGX_KEXEC_ORPHAN_LATE))
+            || ngx_current_msec - ex->orphan > NGX_KEXEC_ORPHAN_LATE))
     {
         ngx_kexec_interrupt(ex);
         return;
