@@ -225,7 +225,7 @@ def shutdown_timeout_swallowed(server, rounds):
             old_ones_left(server, old, LIMIT + 1)
             within(time.monotonic() - since, LIMIT + 1, "the old worker leaves")
             is_(told(fresh), "ContextRestarted", "who waits in a new one is told of the restart")
-            within(fresh.finished_at - since, LIMIT + 4 + SOON, "when interrupts had their time")
+            within(fresh.finished_at - since, LIMIT + 4 + 3 + SOON, "when interrupts had their time")
             is_(server.value("1", context), "1", "then it is usable")
             server.quiet()
 
