@@ -79,7 +79,7 @@ test-image:
 	t/image/vm
 
 fuzz:
-	$(MAKE) -C t/fuzz
+	$(MAKE) -C t/fuzz SECONDS=60
 
 clean:
 	rm -rf build

@@ -78,3 +78,63 @@ write('fuzz_http', 'websocket',
 write('fuzz_http', 'both',
       b'\x04HTTP/1.1 200 OK\r\nContent-Length: 2\r\n'
       b'Transfer-Encoding: chunked\r\n\r\n')
+
+ID = '01234567-89ab-4cde-8f01-23456789abcd'
+NAME = {'kexec': ID, 'language': 'python', 'cwd': '/home', 'serial': 7,
+        'default': True, 'kind': 1, 'process': 2}
+
+
+def session(path=f'kexec-{ID}-3', name=NAME, **more):
+    return {'id': 's', 'path': path, 'name': json.dumps(name), **more,
+            'kernel': {'id': 'k', 'name': 'python3', 'connections': 1,
+                       'execution_state': 'idle'}}
+
+
+ANSWERS = {
+    'session': session(),
+    'sessions': [session(), session('a.ipynb', {}), {'id': 's'}],
+    'other-uuid': [session(f'kexec-{"x" * 34}\r\n-3',
+                           {**NAME, 'kexec': 'x' * 34 + '\r\n'})],
+    'epoch': [session(f'kexec-{ID}-x'), session(f'kexec-{ID}-{1 << 32}'),
+              session(f'kexec-{ID}-')],
+    'numbers': [session(name={**NAME, 'serial': -1, 'process': 1 << 40}),
+                session(name={**NAME, 'kind': 7}),
+                session(name={**NAME, 'process': -1})],
+    'kernel': session()['kernel'],
+    'error': {'message': 'No such kernel \xe9\u2603', 'reason': None},
+    'specs': {'default': 'python3', 'kernelspecs': {
+        'python3': {'name': 'python3', 'spec': {'language': 'python'}},
+        'js': {'spec': {'language': 'JavaScript'}}, 'bad': 1}},
+}
+
+for name, answer in ANSWERS.items():
+    write('fuzz_jupyter', name, json.dumps(answer).encode())
+
+write('fuzz_jupyter', 'page', b'<html>' + b'\xe2\x98\x83' * 100)
+write('fuzz_jupyter', 'words', b'\xe2\x98\x83' * 100 + b' \n')
+
+BODIES = {
+    'execute': b'\x00{"code": "1", "context_id": "c", "language": null,'
+               b'"env_vars": {"a": "b"}, "timeout": 1.5}',
+    'create': b'\x01{"language": "python", "cwd": "/"}',
+    'types': b'\x00{"code": 1, "env_vars": {"a": [{}], "b": null},'
+             b'"timeout": -0, "language": [1e300]}',
+    'members': b'\x00{"env_vars": 1, "timeout": "1", "x": "\\u0000"}',
+    'text': b'\x02{"code": "1"}',
+    'invalid': b'\x00{"code": "\xff',
+    'list': b'\x01[1, "a"]',
+    'null': b'\x01null',
+    'empty': b'\x00',
+}
+
+for name, body in BODIES.items():
+    write('fuzz_schema', name, body)
+
+for n, language in enumerate(('other', 'python', 'javascript', 'typescript',
+                              'r', 'bash', 'java')):
+    write('fuzz_language', language,
+          bytes([n + 28]) + '\x1e'.join(
+              ['A', 'it\'s "x"\n\\', 'b_1', '\u2028\U0001f600$(x)`y`',
+               'PS1', '', 'with space', '%%', 'Z', 'a\x00b']).encode())
+    write('fuzz_language', language + '-plain',
+          bytes([n + 21]) + b'A\x1e/tmp\x1eB\x1e\xff\xed\xa0\x80')
