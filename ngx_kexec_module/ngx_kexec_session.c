@@ -27,6 +27,7 @@ static void ngx_kexec_session_dropped(ngx_kexec_http_t *http);
 static void ngx_kexec_session_marked(ngx_kexec_http_t *http);
 static ngx_int_t ngx_kexec_session_members(json_t *json,
     ngx_kexec_context_t *ctx);
+static ngx_uint_t ngx_kexec_session_is_uuid(const char *id);
 
 
 /*
@@ -429,9 +430,10 @@ ngx_int_t
 ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
     ngx_kexec_context_t *ctx)
 {
+    size_t      len;
     json_t     *json;
-    ngx_int_t   rc;
-    ngx_str_t   epoch;
+    u_char     *epoch;
+    ngx_int_t   rc, n;
 
     static ngx_str_t  prefix = ngx_string("kexec-");
 
@@ -439,17 +441,24 @@ ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
 
     /* the path is "kexec-ID-EPOCH" */
 
-    epoch.len = session->path.len - prefix.len - NGX_KEXEC_UUID_LEN - 1;
-    epoch.data = session->path.data + prefix.len + NGX_KEXEC_UUID_LEN + 1;
+    len = prefix.len + NGX_KEXEC_UUID_LEN + 1;
 
-    if (session->path.len < prefix.len + NGX_KEXEC_UUID_LEN + 2
+    if (session->path.len <= len
         || ngx_strncmp(session->path.data, prefix.data, prefix.len) != 0
-        || epoch.data[-1] != '-')
+        || session->path.data[len - 1] != '-')
     {
         return NGX_DECLINED;
     }
 
-    ctx->epoch = (uint32_t) ngx_atoi(epoch.data, epoch.len);
+    epoch = session->path.data + len;
+
+    n = ngx_atoi(epoch, session->path.len - len);
+
+    if (n == NGX_ERROR || (uint64_t) n > NGX_MAX_UINT32_VALUE) {
+        return NGX_DECLINED;
+    }
+
+    ctx->epoch = (uint32_t) n;
 
     json = json_loadb((char *) session->name.data, session->name.len, 0, NULL);
 
@@ -507,7 +516,8 @@ ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
         return NGX_DECLINED;
     }
 
-    if (id_len != NGX_KEXEC_UUID_LEN
+    if (id_len != NGX_KEXEC_UUID_LEN || !ngx_kexec_session_is_uuid(id)
+        || serial < 0 || process < 0 || process > NGX_MAX_UINT32_VALUE
         || language_len == 0 || language_len > NGX_KEXEC_LANGUAGE_LEN
         || cwd_len > NGX_KEXEC_CWD_LEN
         || kind < 0 || kind > NGX_KEXEC_LANG_JAVA)
@@ -529,4 +539,29 @@ ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
     ctx->process = (uint32_t) process;
 
     return NGX_OK;
+}
+
+
+/* as ngx_kexec_uuid() writes it: it goes into messages and logs as it is */
+
+static ngx_uint_t
+ngx_kexec_session_is_uuid(const char *id)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_KEXEC_UUID_LEN; i++) {
+
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (id[i] != '-') {
+                return 0;
+            }
+
+        } else if (!((id[i] >= '0' && id[i] <= '9')
+                     || (id[i] >= 'a' && id[i] <= 'f')))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
