@@ -513,6 +513,10 @@ ngx_kexec_jupyter_parse_error(ngx_pool_t *pool, ngx_str_t *body,
         while (text.len && text.data[text.len - 1] <= ' ') {
             text.len--;
         }
+
+        if (text.len == 0) {
+            ngx_str_set(&text, "Jupyter did not say why");
+        }
     }
 
     if (ngx_kexec_jupyter_copy(pool, message, &text) != NGX_OK) {

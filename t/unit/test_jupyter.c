@@ -464,7 +464,8 @@ test_error(void **state)
           "{\"message\":\"\",\"reason\":\"x\"}" },
         { "{\"message\":null}", "{\"message\":null}" },
         { "Bad gateway\r\n", "Bad gateway" },
-        { "", "" }
+        { "", "Jupyter did not say why" },
+        { "\r\n", "Jupyter did not say why" }
     };
 
     (void) state;
