@@ -430,7 +430,7 @@ test_own(void **state)
         assert_int_equal(ngx_kexec_event_error(&sink.out, "E", &text), NGX_OK);
 
         unit_sink_take(&sink);
-        assert_string_equal(sink.data,
+        assert_string_equal((char *) sink.data,
             "{\"type\": \"error\", \"name\": \"QueueTimeout\", "
             "\"value\": \"a \\\"b\\\" \\u2603\\n\", \"traceback\": \"\"}\n"
             "{\"type\": \"output_dropped\", "
