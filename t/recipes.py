@@ -59,7 +59,7 @@ class Recipe(Nginx):
                     conf = without(conf, head)
             end = conf.rindex("}")
             conf = conf[:end] + recipe + conf[end:]
-        conf = replaced(conf, "load_module modules/", "load_module %s/build/" % ROOT)
+        conf = replaced(conf, "load_module modules/ngx_http_kexec_module.so", "load_module " + MODULE)
         conf = re.sub(r"\blisten (127\.0\.0\.1:)?\d+", "listen 127.0.0.1:%d" % self.port, conf)
         conf = conf.replace("/run/jupyter.token", os.path.join(self.run_dir, "token"))
         conf = conf.replace("/home/user", self.run_dir)
@@ -71,7 +71,7 @@ class Recipe(Nginx):
         self.conf = self.path("nginx.conf")
         with open(self.conf, "w") as f:
             f.write(self.around() + conf)
-        self.process = subprocess.Popen([*self.command(), "-g", "daemon off;"])
+        self.process = subprocess.Popen([*self.command(), "-g", "daemon off;"], env=NGINX_ENV)
         self.started = True
         wait_until(lambda: port_answers(self.port) or self.process.poll() is not None, 30, "nginx")
         if self.process.poll() is not None:
@@ -82,7 +82,7 @@ class Recipe(Nginx):
         return "pid %s;\nuser root;\nworker_processes 1;\n" % self.path("nginx.pid")
 
     def command(self):
-        return ["/usr/sbin/nginx", "-p", self.run_dir, "-c", self.conf, "-e", self.path("error.log")]
+        return [*NGINX, "-p", self.run_dir, "-c", self.conf, "-e", self.path("error.log")]
 
     def path(self, name):
         return os.path.join(self.run_dir, name)

@@ -74,10 +74,15 @@ BEGIN {
     my $dir = "$Top/build/t";
     File::Path::make_path($dir);
 
-    $ENV{TEST_NGINX_BINARY} //= "/usr/sbin/nginx";
+    # to nginx itself NGINX means inherited sockets
+
+    $ENV{TEST_NGINX_BINARY} //= $ENV{NGINX} // "/usr/sbin/nginx";
+    delete $ENV{NGINX};
+
     $ENV{TEST_NGINX_SERVROOT} = "$dir/$Name-$$";
     $ENV{TEST_NGINX_LOG_LEVEL} //= "info";
-    $ENV{TEST_NGINX_MODULE} //= "$Top/build/ngx_http_kexec_module.so";
+    $ENV{TEST_NGINX_MODULE} //= Cwd::abs_path($ENV{MODULE} //
+        "$Top/build/ngx_http_kexec_module.so");
 
     $Port = free_port();
     $JupyterPort = free_port();

@@ -10,8 +10,7 @@
 
 Each scenario has servers of its own and is run in a process of its own, several at a time (--jobs), since most of
 them wait; --all is for those of all the scripts.  The other options are those of scenario.py.  When a scenario fails,
-its servers' directory is kept, with scripted.log: what Jupyter saw.  SLACK=3 makes all limits longer, for a build with
-ASan (NGINX= a script that preloads its libraries).
+its servers' directory is kept, with scripted.log: what Jupyter saw.
 
 Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own: see gather(),
 table() and parallel().
@@ -36,9 +35,6 @@ CONF = """
     kexec_keepalive 1s;
     kexec_queue size=64 timeout=20s;
 """
-
-# All limits are longer on a busy machine, and with a slow build: SLACK=3
-SLACK = float(os.environ.get("SLACK", "0")) or min(max(os.getloadavg()[0] / os.cpu_count() / 3, 1), 4)
 
 _scenarios = {}
 
@@ -211,7 +207,7 @@ class Faulty(Server):
         mark = "usable %d" % random.getrandbits(40)
         stream = self.run("print " + mark, context_id=context)
         return is_((told(stream), stream.text()), ("ok", mark + "\n"), name) and \
-            within(stream.finished_at - stream.sent_at, limit * SLACK, name + ", soon")
+            within(stream.finished_at - stream.sent_at, limit, name + ", soon")
 
 
 def gather(streams, timeout=30):
@@ -260,8 +256,7 @@ def took(stream):
     return stream.finished_at - stream.sent_at
 
 
-def at_most(seconds, limit, name):
-    return within(seconds, limit * SLACK, name)
+at_most = within
 
 
 class Case:

@@ -288,6 +288,7 @@ def told(stream):
 def between(seconds, least, most, name):
     """How long something took that takes `least`.  nginx reads the clock once for what it does at once, so its timers
     may be some milliseconds early."""
+    most *= SLACK
     return ok(least - 0.05 <= seconds < most, name, "took %.3f s, not %s to %s s" % (seconds, least, most))
 
 

@@ -65,7 +65,7 @@ def values(nginx, jupyter):
                            {"Content-Type": "application/json"}, 60)
     is_(answer.status, 422, "30 MB of empty objects are refused")
     within(time.monotonic() - start, 3, "at once")
-    ok(memory() - before < 40000, "for no more memory than the body's", "%d kB" % (memory() - before))
+    memory_within((memory() - before) * 1024, 40 << 20, "for no more memory than the body's")
     answer = nginx.request("POST", "/execute", b'{"y":"' + b"z" * (5 << 20) + b'"}',
                            {"Content-Type": "application/json"}, 60)
     ok(answer.status == 422 and len(answer.body) < 1000, "a large body is not sent back with its error",

@@ -16,12 +16,10 @@ class Early(Nginx):
 
     def __init__(self, jupyter, location=CONF, default_contexts="python"):
         super().__init__(jupyter, 1, True, location, {"DEFAULT_CONTEXTS": default_contexts}, start=False)
-        command = os.environ.get("NGINX", "/usr/sbin/nginx").split()
-        env = {k: v for k, v in os.environ.items() if k != "NGINX"}     # nginx takes it for a list of inherited sockets
         for _ in range(3):
             self._script("conf")
-            command_line = command + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"]
-            if not subprocess.run(command_line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            command_line = NGINX + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"]
+            if not subprocess.run(command_line, env=NGINX_ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL).returncode:
                 break
             self.port = self.env["PORT"] = free_port()      # somebody was quicker

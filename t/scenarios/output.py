@@ -110,8 +110,7 @@ def slow(server, rounds):
         is_((told(b), result(b)), ("ok", "next"), "the next one runs while the slow one has not read its output")
         read_slowly(a, 1)
         ok(not a.ended, "the slow one is still reading")
-        grown = memory(server) - before
-        ok(grown < 1.5 * MB, "the workers have not grown by more than 1.5 MB", "%.1f MB" % (grown / MB))
+        memory_within(memory(server) - before, 1.5 * MB, "the workers have not grown by more than 1.5 MB")
         sizes = temp_files(server)
         ok(sizes and max(sizes) > 15 * MB, "the output is in a temporary file", sizes)
         is_((told(a), result(a)), ("ok", "result"), "it gets its end")
