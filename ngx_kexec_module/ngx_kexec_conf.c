@@ -576,6 +576,10 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         klcf->base.len--;
     }
 
+    if (klcf->base.len == 0) {
+        ngx_str_set(&klcf->base, "");
+    }
+
     klcf->location = clcf->name;
     klcf->enabled = 1;
 

@@ -370,6 +370,10 @@ ngx_kexec_language_normalize(u_char *p, ngx_str_t *language)
 {
     u_char  c, *start, *s, *last;
 
+    if (language->len == 0) {
+        return 0;
+    }
+
     start = p;
     s = language->data;
     last = s + language->len;
