@@ -499,7 +499,6 @@ ngx_kexec_health_handler_done(ngx_kexec_http_t *http)
     }
 
     why = NULL;
-    busy = 0;
 
     if (http->status == NGX_HTTP_OK) {
         health->known = 1;

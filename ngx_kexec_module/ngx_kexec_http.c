@@ -743,8 +743,6 @@ ngx_kexec_http_log_error(ngx_log_t *log, u_char *buf, size_t len)
     u_char                *p;
     ngx_kexec_http_log_t  *ctx;
 
-    p = buf;
-
     if (log->action) {
         p = ngx_snprintf(buf, len, " while %s", log->action);
         len -= p - buf;

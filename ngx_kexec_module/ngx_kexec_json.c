@@ -103,6 +103,8 @@ ngx_kexec_json_open(ngx_kexec_json_iter_t *iter, ngx_str_t *value)
 {
     u_char  *p, *last;
 
+    iter->state = NGX_KEXEC_ITER_DONE;
+
     if (value->len == 0) {
         return NGX_DECLINED;
     }
@@ -382,6 +384,11 @@ ngx_kexec_json_walk(u_char *p, u_char *last)
 
             word = &objects[depth / 64];
             bit = (uint64_t) 1 << (depth % 64);
+
+            if (bit == 1) {
+                *word = 0;
+            }
+
             depth++;
 
             if (*p == '[') {
