@@ -9,6 +9,10 @@
 #               starts that image and tests what it promises, and boots a
 #               machine image made from it
 #
+# make fuzz     each fuzzer for a minute
+# make sanitize, make valgrind, make analyze   docs/analysis.md has more
+# make test-trixie, make test-sid   Debian 13 and sid, the latter compiled only
+#
 # Variables are handed on to the scripts: BUILD_DIR, CC, CC_OPT, LD_OPT to
 # tools/build.sh, PORT, JUPYTER_PORT, WORKERS, RUN_DIR and more to
 # tools/server.sh; each script's head lists its own.
@@ -81,8 +85,29 @@ test-image:
 fuzz:
 	$(MAKE) -C t/fuzz SECONDS=60
 
+sanitize:
+	@tools/deps.sh check
+	t/watched sanitize
+
+valgrind: build
+	@tools/deps.sh check
+	t/watched valgrind
+
+analyze: build
+	@tools/deps.sh check
+	tools/analyze.sh
+
+test-trixie:
+	@tools/deps.sh test-deb
+	t/trixie
+
+test-sid:
+	@tools/deps.sh check
+	tools/sid.sh
+
 clean:
 	rm -rf build
 
 .PHONY: all build run start stop deps-run deps test style unit golden test-sdk \
-        soak rounds bench deb test-deb image test-image fuzz clean
+        soak rounds bench deb test-deb image test-image fuzz sanitize valgrind \
+        analyze test-trixie test-sid clean

@@ -1,10 +1,11 @@
 #!/bin/bash
 #
 # Installs the Debian packages that are missing: "deps.sh run" what building
-# and running take, "deps.sh test" what the tests take as well, "deps.sh deb"
-# what building Debian packages takes, "deps.sh test-deb" what testing those
-# takes as well, "deps.sh image" what building and testing the sandbox image
-# takes.  When nothing is missing it says nothing and changes nothing.
+# and running take, "deps.sh test" what the tests take as well, "deps.sh check"
+# what sanitizers and analyzers take on top of that, "deps.sh deb" what building
+# Debian packages takes, "deps.sh test-deb" what testing those takes as well,
+# "deps.sh image" what building and testing the sandbox image takes.  When
+# nothing is missing it says nothing and changes nothing.
 
 set -euo pipefail
 
@@ -36,6 +37,10 @@ test_deb_packages="debootstrap lintian"
 # it is the SDK for node.
 
 image_packages="buildah debootstrap util-linux iproute2 python3"
+
+# clang-tidy analyzes, llvm has names for addresses, dpkg-dev unpacks sources.
+
+check_packages="clang-tidy llvm dpkg-dev"
 
 die() { echo "deps: $*" >&2; exit 1; }
 
@@ -173,8 +178,9 @@ test_nginx=
 case ${1:-} in
     run)
         ;;
-    test)
+    test | check)
         packages="$packages $test_packages libtest-nginx-perl"
+        [ "$1" = test ] || packages="$packages $check_packages"
         want_node
         ;;
     deb)
@@ -188,7 +194,7 @@ case ${1:-} in
         want_node
         ;;
     *)
-        die "usage: deps.sh run | test | deb | test-deb | image"
+        die "usage: deps.sh run | test | check | deb | test-deb | image"
         ;;
 esac
 
@@ -216,6 +222,5 @@ if [ -n "$lack" ]; then
     allow_services
 fi
 
-case $1 in run | test) check_kernel ;; esac
-
-[ "$1" != test ] || "$top/tools/node.sh"
+case $1 in run | test | check) check_kernel ;; esac
+case $1 in test | check) "$top/tools/node.sh" ;; esac
