@@ -142,7 +142,7 @@ ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
     ngx_uint_t  i, found, end, top;
 
     found = 0;
-    top = zone->sh->top;
+    top = ngx_min(zone->sh->top, zone->ncontexts);
 
     for (i = 0; i < top && found < n; /* void */ ) {
 

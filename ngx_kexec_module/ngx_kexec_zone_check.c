@@ -597,6 +597,7 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
 
     sh->ncontexts = 0;
     sh->nfailed = 0;
+    sh->top = 0;
     sh->free_contexts = NGX_KEXEC_NONE;
 
     if (sh->serial >= NGX_KEXEC_CHECK_MAX) {

@@ -347,7 +347,7 @@ ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool)
         return NULL;
     }
 
-    top = zone->sh->top;
+    top = ngx_min(zone->sh->top, zone->ncontexts);
 
     for (i = 0; i < top; /* void */ ) {
 

@@ -485,7 +485,7 @@ ngx_kexec_worker_sweep_slots(ngx_kexec_zone_t *zone)
         return;
     }
 
-    top = zone->sh->top;
+    top = ngx_min(zone->sh->top, zone->ncontexts);
 
     for (i = 0; i < top; /* void */ ) {
 

@@ -29,7 +29,8 @@ class KernelTest(unittest.TestCase):
             cls.write(os.path.join(profile, "startup", name), text)
         cls.write(os.path.join(profile, "ipython_kernel_config.py"), cls.config)
 
-        manager = KernelManager(kernel_name="python3",
+        # a TCP port that was free may be somebody's before the kernel takes it
+        manager = KernelManager(kernel_name="python3", transport="ipc",
                                 kernel_spec_manager=KernelSpecManager(kernel_dirs=[KERNELS]))
         env = {**os.environ, "IPYTHONDIR": cls.home, "PYDEVD_DISABLE_FILE_VALIDATION": "1", "JPY_PARENT_PID": ""}
         manager.start_kernel(env=env, cwd=cls.home)
