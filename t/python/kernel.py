@@ -29,16 +29,31 @@ class KernelTest(unittest.TestCase):
             cls.write(os.path.join(profile, "startup", name), text)
         cls.write(os.path.join(profile, "ipython_kernel_config.py"), cls.config)
 
-        # a TCP port that was free may be somebody's before the kernel takes it
-        manager = KernelManager(kernel_name="python3", transport="ipc",
+        # jupyter_client picks ports that are free, and somebody else may be quicker to take one: that kernel ends
+        while not cls.start():
+            print("a port of the kernel was taken, another kernel is tried")
+
+    @classmethod
+    def start(cls):
+        manager = KernelManager(kernel_name="python3",
                                 kernel_spec_manager=KernelSpecManager(kernel_dirs=[KERNELS]))
+        errors = os.path.join(cls.home, "stderr")
         env = {**os.environ, "IPYTHONDIR": cls.home, "PYDEVD_DISABLE_FILE_VALIDATION": "1", "JPY_PARENT_PID": ""}
-        manager.start_kernel(env=env, cwd=cls.home)
+        with open(errors, "w") as stderr:
+            manager.start_kernel(env=env, cwd=cls.home, stderr=stderr)
         cls.addClassCleanup(manager.shutdown_kernel, now=True)
         cls.client = manager.client()
         cls.client.start_channels()
         cls.addClassCleanup(cls.client.stop_channels)
-        cls.client.wait_for_ready(timeout=TIMEOUT)
+        try:
+            cls.client.wait_for_ready(timeout=TIMEOUT)
+            return True
+        except RuntimeError:
+            with open(errors) as f:
+                text = f.read()
+            if "Address already in use" not in text:
+                print(text)
+                raise
 
     @staticmethod
     def write(path, text):
