@@ -17,6 +17,15 @@
 #define NGX_KEXEC_CONNECT  1000
 
 
+/*
+ * Jupyter closes an older link of the session when a new one opens, and what
+ * arrives on that one afterwards is taken for another protocol: a format for
+ * a hundred million numbers, which keeps it busy for seconds.  So what a dead
+ * worker sent last gets this much time to be read.
+ */
+#define NGX_KEXEC_ORPHAN_LINK  100
+
+
 static void ngx_kexec_connect_later(ngx_kexec_execution_t *ex);
 static void ngx_kexec_opened(void *data);
 static void ngx_kexec_closed(void *data, ngx_uint_t status,
@@ -117,6 +126,12 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
         && (ex->client || ex->kind == NGX_KEXEC_CLAIM_CREATE))
     {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LINK, ex->conf->reconnect_timeout);
+    }
+
+    if (ex->recover && ex->tries == 0) {
+        ex->tries = 1;
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_ORPHAN_LINK);
+        return;
     }
 
     if (ngx_kexec_kernel_open(ex->kernel) != NGX_OK) {
