@@ -197,7 +197,8 @@ class Server(Nginx):
             try:
                 return Stream(self.port, "POST", "/execute", body, local_port=port)
             except OSError as e:
-                if e.errno != errno.EADDRNOTAVAIL:      # the last connection from that port is not forgotten yet
+                # the last connection from that port is not forgotten yet, or somebody else has it by now
+                if e.errno not in (errno.EADDRNOTAVAIL, errno.EADDRINUSE):
                     raise
 
     def _find_ports(self, each=200):
