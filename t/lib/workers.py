@@ -67,7 +67,8 @@ class Workers(Server):
         old = self.workers()
         self.reload()
         for pid in old:
-            self.log.wait(r"\[notice\] %d#.* gracefully shutting down" % pid)
+            said = r"\[notice\] %d#.* gracefully shutting down" % pid
+            wait_until(lambda: not is_alive(pid) or self.log.lines(said), 10, "the old workers to leave")
         return old
 
     def replaced(self, pid, timeout=5):
