@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from workers import *
 import faults_states
+import kexec_test
 
 # for the slot to be free and the queue to move
 SOON = 3 * faults_states.SLACK
@@ -325,11 +326,11 @@ def while_a_session_is_written(server, rounds):
 
 def restart(server, point):
     """All of nginx, with a point set."""
-    os.environ["KEXEC_ZONE_CRASH"] = str(point)
     server.kill()
     server.log.mark()
+    kexec_test.NGINX_ENV["KEXEC_ZONE_CRASH"] = str(point)
     server.start_nginx()
-    del os.environ["KEXEC_ZONE_CRASH"]
+    del kexec_test.NGINX_ENV["KEXEC_ZONE_CRASH"]
     wait_until(lambda: port_answers(server.port), 10, "nginx")
     server.wait_healthy()
 
