@@ -8,12 +8,12 @@
 #define _STUB_WORKERS_H_INCLUDED_
 
 
+#include "stub_nginx.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-
-#include "stub_nginx.h"
 
 
 /*

@@ -4,6 +4,9 @@
  */
 
 
+#include "stub_nginx.h"
+#include <ngx_kexec_wake.h>
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,9 +15,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-
-#include "stub_nginx.h"
-#include <ngx_kexec_wake.h>
 
 
 /*
