@@ -44,9 +44,15 @@ if [ "$want" != "$(cat "$build/configured" 2> /dev/null)" ]; then
     rm -rf "$objs" "$build/configured"
 
     (
+        # Those are the ones that dynamic modules want, with few modules; the
+        # others that are linked into Debian's nginx are used by tests.
+
         . /usr/share/nginx/src/conf_flags
+        modules=$(/usr/sbin/nginx -V 2>&1 |
+                  grep -oE -- '--with-[a-z0-9_]+_module( |$)')
+
         cd "$src"
-        ./configure "${NGX_CONF_FLAGS[@]}" --with-cc=clang \
+        ./configure "${NGX_CONF_FLAGS[@]}" $modules --with-cc=clang \
             --with-cc-opt="$cc_opt" --with-ld-opt="$san" --builddir="$objs" \
             --add-dynamic-module="$top"
 
