@@ -140,7 +140,9 @@ ngx_kexec_check_context(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
 
     index = ctx - zone->contexts;
 
-    if (ctx->c.ref.index != index || ctx->c.serial > zone->sh->serial) {
+    if (ctx->c.ref.index != index || ctx->c.serial > zone->sh->serial
+        || index >= zone->sh->top)
+    {
         return 1;
     }
 
@@ -398,7 +400,8 @@ ngx_kexec_check_lists(ngx_kexec_zone_t *zone, ngx_kexec_check_t *found)
 
     sh = zone->sh;
 
-    bad = (sh->ncontexts != found->used) + (sh->nfailed != found->failed);
+    bad = (sh->ncontexts != found->used) + (sh->nfailed != found->failed)
+          + (sh->top > zone->ncontexts);
 
     n = 0;
 
@@ -596,6 +599,7 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
     sh = zone->sh;
 
     sh->ncontexts = 0;
+    sh->top = 0;
     sh->nfailed = 0;
     sh->top = 0;
     sh->free_contexts = NGX_KEXEC_NONE;
