@@ -599,7 +599,6 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
     sh = zone->sh;
 
     sh->ncontexts = 0;
-    sh->top = 0;
     sh->nfailed = 0;
     sh->top = 0;
     sh->free_contexts = NGX_KEXEC_NONE;
