@@ -19,7 +19,7 @@
  */
 
 
-#define NGX_KEXEC_SYNC_TICK   100
+#define NGX_KEXEC_SYNC_TICK   1000
 
 /* as long as a server did not answer yet */
 #define NGX_KEXEC_SYNC_RETRY  1000
@@ -169,7 +169,7 @@ ngx_kexec_sync_timer(ngx_event_t *ev)
         ngx_kexec_sync_expire(sync);
     }
 
-    ngx_add_timer(ev, NGX_KEXEC_SYNC_TICK);
+    ngx_add_timer(ev, ngx_min(interval, NGX_KEXEC_SYNC_TICK));
 }
 
 
