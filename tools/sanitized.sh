@@ -34,9 +34,13 @@ if [ ! -f "$src/unpacked" ]; then
 fi
 
 san="-fsanitize=address,undefined"
+# -Bsymbolic: nginx and the module both have ngx_modules, and ASan must not take
+# the one for the other.
+
+ld_opt="$san -Wl,-Bsymbolic"
 cc_opt="-O1 -g $san -fno-omit-frame-pointer -DNGX_DEBUG_PALLOC=1"
 
-want=$(echo "$cc_opt"; cd "$top"; cat config; echo ngx_kexec_module/*.[ch])
+want=$(echo "$cc_opt $ld_opt"; cd "$top"; cat config; echo ngx_kexec_module/*.[ch])
 
 if [ "$want" != "$(cat "$build/configured" 2> /dev/null)" ]; then
     echo "sanitized: configuring in $build"
@@ -53,7 +57,7 @@ if [ "$want" != "$(cat "$build/configured" 2> /dev/null)" ]; then
 
         cd "$src"
         ./configure "${NGX_CONF_FLAGS[@]}" $modules --with-cc=clang \
-            --with-cc-opt="$cc_opt" --with-ld-opt="$san" --builddir="$objs" \
+            --with-cc-opt="$cc_opt" --with-ld-opt="$ld_opt" --builddir="$objs" \
             --add-dynamic-module="$top"
 
     ) > "$build/configure.log" 2>&1 || die "see $build/configure.log"
