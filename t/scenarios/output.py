@@ -31,7 +31,9 @@ def temp_files(server):
                 status = os.stat(path)
             except OSError:
                 continue
-            if stat.S_ISREG(status.st_mode) and os.readlink(path).endswith(" (deleted)") and status.st_size:
+            name = os.readlink(path)                    # valgrind has files of its own
+            if stat.S_ISREG(status.st_mode) and name.startswith(server.run_dir) and name.endswith(" (deleted)") \
+                    and status.st_size:
                 sizes.append(status.st_size)
     return sizes
 
