@@ -508,6 +508,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
                 /* Jupyter is there, its kernel is not: that is not its limit */
 
                 ngx_kexec_wait(ex, wait, ex->conf->reconnect_timeout);
+                (void) ngx_kexec_connect_anew(ex);
                 break;
             }
 
@@ -530,7 +531,8 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_FENCE:
 
-        if (ex->state == NGX_KEXEC_EX_PROBING
+        if ((ex->state == NGX_KEXEC_EX_PROBING
+             || ex->state == NGX_KEXEC_EX_SETUP)
             && ngx_current_msec - ex->probed
                > (ngx_msec_t) NGX_KEXEC_DEAF << ex->deaf
             && ngx_kexec_connect_anew(ex) == NGX_OK)
@@ -731,6 +733,18 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
 
         ex->ctx = ctx;
         ex->dead = 1;
+    }
+
+    if (ex->state < NGX_KEXEC_EX_SENT && !ex->dead && !ex->missed) {
+
+        /* or is about to hear it */
+
+        ex->missed = 1;
+        ex->state = NGX_KEXEC_EX_LINKING;
+
+        ngx_kexec_forget(ex);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_MISSED);
+        return;
     }
 
     if (ex->ctx.is_default && !ex->dead && ex->started == 0) {

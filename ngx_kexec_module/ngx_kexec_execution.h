@@ -51,6 +51,9 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN       300
 #define NGX_KEXEC_ORPHAN_LATE  3000
 
+/* whether a kernel was given up or deleted is looked at again after this */
+#define NGX_KEXEC_MISSED       100
+
 /* a link that brings nothing is opened anew after this long, then twice that */
 #define NGX_KEXEC_DEAF         2000
 
@@ -184,6 +187,7 @@ struct ngx_kexec_execution_s {
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    other:1;        /* link of another session */
+    unsigned                    missed:1;       /* its kernel was, once */
     unsigned                    abandoned:1;    /* new context not wanted */
     unsigned                    shutdown:1;     /* its worker has to end */
 };

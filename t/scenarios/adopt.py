@@ -25,7 +25,7 @@ def again(server):
     wait_until(lambda: port_answers(server.port), 10, "nginx")
 
 
-@scenario(rounds=2, many=50, workers=(0, 1, 4))
+@scenario(rounds=2, many=50, workers=(0, 1, 4), quick=(0, 4))
 def killed_and_started(server, rounds):
     """All contexts are back in order: ids, languages, directories, variables; default ones are still that."""
     home = server.path("elsewhere")
@@ -52,7 +52,7 @@ def killed_and_started(server, rounds):
         is_(server.request("DELETE", "/contexts/" + new).status, 200, "and can go")
 
 
-@scenario(rounds=1, many=20, workers=(1, 4))
+@scenario(rounds=1, many=20, workers=(1, 4), quick=(4,))
 def killed_while_busy(server, rounds):
     """Code runs on while nginx is killed: who comes next gets the context soon, with its variables."""
     context = server.create_context()
@@ -66,7 +66,7 @@ def killed_while_busy(server, rounds):
         within(stream.finished_at - sent, 4.5, "soon")
 
 
-@scenario(workers=(1, 4))
+@scenario(workers=(1, 4), quick=(4,))
 def restarted_meanwhile(server, rounds):
     """The kernel is another process by then: directory and environment are set again."""
     context = server.create_context()
@@ -79,7 +79,7 @@ def restarted_meanwhile(server, rounds):
     is_((told(stream), result(stream)), ("ok", repr((False, server.cwd, "here"))), "prepared anew")
 
 
-@scenario(workers=(1, 4))
+@scenario(workers=(1, 4), quick=(4,))
 def deleted_behind(server, rounds):
     """A session that somebody deletes: its context goes, a default one is made anew on its next use."""
     context, default = server.create_context(), contexts(server)[0]["id"]
@@ -95,7 +95,7 @@ def deleted_behind(server, rounds):
     is_([c["id"] for c in contexts(server) if c["id"] in (context, default)], [], "and no other one")
 
 
-@scenario(workers=(1, 4))
+@scenario(workers=(1, 4), quick=(4,))
 def strangers(server, rounds):
     """Sessions of ours that the zone does not know: one whose making was interrupted goes, another one is adopted."""
     context = server.create_context()

@@ -92,7 +92,7 @@ def idle_timeout(server, rounds):
     is_(jupyter.rest("GET", "/api/sessions").json(), [], "no session is left")
 
 
-@scenario(workers=(1, 4))
+@scenario(workers=(1, 4), quick=(4,))
 @with_jupyter("kexec_sync 300ms;")
 def early_requests(server, rounds):
     """Jupyter takes a second for its first answer: requests wait for it, and are served as if nothing had been."""
@@ -158,4 +158,4 @@ def create_and_leave(server, rounds):
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
-main(Nobody)
+main(Nobody, quick=(4,))
