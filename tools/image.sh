@@ -2,8 +2,8 @@
 #
 # Builds the sandbox image with buildah, which needs neither a daemon nor a
 # registry: the base image is made by debootstrap when there is none.  Packages
-# come from the machine's own mirror and registry, of which nothing stays in the
-# image.
+# come from the machine's own mirror and registry; of these that base has the
+# mirror among its sources, the image built from it nothing more.
 #
 #   IMAGE        ngx-kexec            its name
 #   DOCKERFILE   docker/Dockerfile    what it is built from
@@ -23,14 +23,7 @@ die() { echo "image: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || die "chroots are made by root alone"
 
 mirror=$("$top/tools/mirror.sh")
-
-# Security updates have a place of their own, for which not every machine has a
-# source.
-
-security=$(. /etc/os-release
-           apt-get indextargets --format '$(CODENAME) $(REPO_URI)' \
-               'Created-By: Packages' |
-           sed -n "s/^$VERSION_CODENAME-security //p" | head -n 1)
+security=$("$top/tools/mirror.sh" security)
 
 mkdir -p "$top/build"
 work=$(mktemp -d "$top/build/image.XXXXXX")
@@ -58,7 +51,7 @@ sources() {
 }
 
 # As the official image of that name: no manuals and translations, no services
-# that start by themselves, public mirrors.
+# that start by themselves.
 
 make_base() {
     local root=$work/base container
@@ -79,7 +72,7 @@ make_base() {
     chmod 755 "$root/usr/sbin/policy-rc.d"
 
     rm "$root/etc/apt/sources.list"
-    sources http://deb.debian.org/debian http://deb.debian.org/debian-security \
+    sources "$mirror" "$security" \
         > "$root/etc/apt/sources.list.d/debian.sources"
 
     container=$(buildah from scratch)

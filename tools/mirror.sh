@@ -1,9 +1,18 @@
 #!/bin/bash
 #
 # Prints where this machine takes Debian from, whichever way that is written
-# down: a mirror has all of the releases.
+# down: a mirror has all of the releases.  "mirror.sh security": where it takes
+# security updates from, nothing if it has no source of its own for them.
 
 set -euo pipefail
+
+if [ "${1:-}" = security ]; then
+    . /etc/os-release
+    apt-get indextargets --format '$(CODENAME) $(REPO_URI)' \
+        'Created-By: Packages' |
+        sed -n "s/^$VERSION_CODENAME-security //p" | head -n 1
+    exit
+fi
 
 mirror=$(. /etc/os-release
          apt-get indextargets \

@@ -106,8 +106,10 @@ def left_over(container):
     is_(container.sh("find /run/secrets /var/lib/apt/lists /root/.npm /root/.npmrc /src -type f 2> /dev/null").stdout,
         "", "no secrets, package lists, caches, sources")
     sources = container.sh("cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null").stdout
-    is_({line.split()[1] for line in sources.splitlines() if line.startswith("URIs:")},
-        {"http://deb.debian.org/debian", "http://deb.debian.org/debian-security"}, "the public mirrors")
+    mirrors = [subprocess.check_output([os.path.join(ROOT, "tools", "mirror.sh"), *what], text=True).strip()
+               for what in ([], ["security"])]
+    is_({line.split()[1].rstrip("/") for line in sources.splitlines() if line.startswith("URIs:")},
+        {mirror.rstrip("/") for mirror in mirrors if mirror}, "the base image's mirrors and no others")
 
 
 def health(container):
