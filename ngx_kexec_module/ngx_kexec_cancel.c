@@ -10,15 +10,17 @@
 #include <ngx_kexec_execution.h>
 
 
-#define NGX_KEXEC_INTERRUPT_START  100
-#define NGX_KEXEC_BARRIER          5000
-#define NGX_KEXEC_RETRY            1000
+/* the kernel is busy, but nothing shows yet that the code runs */
+#define NGX_KEXEC_INTERRUPT_START_TIME  100
+
+/* the code ended, the fence behind it is not back: the kernel is stuck */
+#define NGX_KEXEC_BARRIER_TIME          5000
+
+/* what failed is tried again after this */
+#define NGX_KEXEC_RETRY_TIME            1000
 
 /* so long before worker_shutdown_timeout is over all is ended in words */
-#define NGX_KEXEC_SHUTDOWN         1000
-
-/* a kernel that is to be killed may take its time to end in order */
-#define NGX_KEXEC_RESTART_TIME     60000
+#define NGX_KEXEC_SHUTDOWN_TIME         1000
 
 
 static ngx_uint_t ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex);
@@ -157,7 +159,7 @@ ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex)
 
     if (!(ex->waits & (1 << NGX_KEXEC_WAIT_INTERRUPT))) {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT,
-                       NGX_KEXEC_INTERRUPT_START);
+                       NGX_KEXEC_INTERRUPT_START_TIME);
     }
 }
 
@@ -200,7 +202,7 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
                                            &ex->log);
 
     if (ex->http == NULL) {
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY_TIME);
         return;
     }
 
@@ -270,7 +272,7 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
             ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
         }
 
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY_TIME);
         return;
     }
 
@@ -312,7 +314,7 @@ ngx_kexec_barrier(ngx_kexec_execution_t *ex)
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
 
     if (!(ex->waits & (1 << NGX_KEXEC_WAIT_BARRIER))) {
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_BARRIER);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_BARRIER_TIME);
     }
 
     ngx_kexec_ask_no_more(ex);
@@ -372,7 +374,8 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
                 /* an interrupt on its way is waited for */
 
-                ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_RETRY);
+                ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER,
+                               NGX_KEXEC_RETRY_TIME);
                 return;
             }
 
@@ -421,7 +424,7 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
 
     ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
-                   NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER);
+                   NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER_TIME);
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RESTARTING);
 
@@ -444,7 +447,7 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
         return;
     }
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);
 }
 
 
@@ -500,7 +503,8 @@ ngx_kexec_restart_failed(ngx_kexec_http_t *http)
     }
 
     ngx_kexec_wait(ex, ex->leaving ? NGX_KEXEC_WAIT_LOOK
-                                   : NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY);
+                                   : NGX_KEXEC_WAIT_STUCK,
+                   NGX_KEXEC_RETRY_TIME);
 }
 
 
@@ -523,7 +527,7 @@ ngx_kexec_leaving(ngx_kexec_execution_t *ex)
         return;
     }
 
-    timeout -= ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN);
+    timeout -= ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN_TIME);
     timeout -= ngx_min(timeout, ngx_current_msec - leaving);
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SHUTDOWN, timeout);
@@ -569,7 +573,7 @@ ngx_kexec_shutdown(ngx_kexec_execution_t *ex)
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SHUTDOWN,
                    ngx_min(ngx_kexec_shutdown_timeout() / 2,
-                           NGX_KEXEC_SHUTDOWN));
+                           NGX_KEXEC_SHUTDOWN_TIME));
 
     if (ex->failure) {
 

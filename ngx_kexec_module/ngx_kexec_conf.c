@@ -423,6 +423,14 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
+    /* what a kernel tells about itself has to come through */
+
+    if (conf->max_message < 64 * 1024) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"kexec_max_message\" must be at least 64k");
+        return NGX_CONF_ERROR;
+    }
+
     if (conf->cwd.len > NGX_KEXEC_CWD_LEN) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"kexec_default_cwd\" is longer than %d bytes",

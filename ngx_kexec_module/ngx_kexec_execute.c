@@ -10,10 +10,6 @@
 #include <ngx_kexec_contexts.h>
 
 
-/* covers a lost wake-up while a context is being made */
-#define NGX_KEXEC_RECHECK  500
-
-
 /* a POST /execute until its execution takes over; in the request's pool */
 
 typedef struct {
@@ -249,7 +245,7 @@ ngx_kexec_execute_wait(ngx_kexec_execute_t *e)
         e->waiting = 1;
     }
 
-    ngx_add_timer(&e->timer, NGX_KEXEC_RECHECK);
+    ngx_add_timer(&e->timer, NGX_KEXEC_RECHECK_TIME);
 
     if (ngx_kexec_park(r) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -293,7 +289,7 @@ ngx_kexec_execute_awaited(ngx_kexec_execute_t *e)
         if (ngx_current_msec - e->since
             < e->conf->ready_timeout + 2 * e->conf->jupyter_timeout)
         {
-            ngx_add_timer(&e->timer, NGX_KEXEC_RECHECK);
+            ngx_add_timer(&e->timer, NGX_KEXEC_RECHECK_TIME);
             return;
         }
 

@@ -11,11 +11,9 @@
 #include <ngx_kexec_events.h>
 
 
-/* the slot's re-check covers a lost wake-up or a dead head of the queue */
-#define NGX_KEXEC_LOOK      500
-
 /* the longest sentence that is told to a client */
 #define NGX_KEXEC_SENTENCE  1024
+
 
 static u_char *ngx_kexec_execution_log(ngx_log_t *log, u_char *buf,
     size_t len);
@@ -152,7 +150,7 @@ ngx_kexec_execution_enter(ngx_kexec_execution_t *ex, ngx_kexec_zone_t *zone)
     ex->log.action = "waiting in the queue";
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_QUEUE, ex->conf->queue_timeout);
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_LOOK);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);
 
     return NGX_OK;
 }
@@ -260,7 +258,7 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
     switch (look.state) {
 
     case NGX_KEXEC_CLAIM_QUEUED:
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_LOOK);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);
         return;
 
     case NGX_KEXEC_CLAIM_HELD:
@@ -534,7 +532,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         if ((ex->state == NGX_KEXEC_EX_PROBING
              || ex->state == NGX_KEXEC_EX_SETUP)
             && ngx_current_msec - ex->probed
-               > (ngx_msec_t) NGX_KEXEC_DEAF << ex->deaf
+               > (ngx_msec_t) NGX_KEXEC_DEAF_TIME << ex->deaf
             && ngx_kexec_connect_anew(ex) == NGX_OK)
         {
             break;
@@ -553,7 +551,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
     case NGX_KEXEC_WAIT_INTERRUPT:
 
         if (ex->state == NGX_KEXEC_EX_PROBING && ex->interrupts == 0) {
-            ngx_kexec_wait(ex, wait, NGX_KEXEC_ORPHAN);
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_ORPHAN_TIME);
             ngx_kexec_ask_jupyter(ex);
             break;
         }
@@ -743,7 +741,7 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
         ex->state = NGX_KEXEC_EX_LINKING;
 
         ngx_kexec_forget(ex);
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_MISSED);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_MISSED_TIME);
         return;
     }
 

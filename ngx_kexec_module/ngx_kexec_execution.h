@@ -48,14 +48,14 @@ typedef enum {
  * Is a kernel busy with a dead worker's code?  Jupyter is asked this often, and
  * is not believed for longer than that, in ms.
  */
-#define NGX_KEXEC_ORPHAN       300
-#define NGX_KEXEC_ORPHAN_LATE  3000
+#define NGX_KEXEC_ORPHAN_TIME       300
+#define NGX_KEXEC_ORPHAN_LATE_TIME  3000
 
 /* whether a kernel was given up or deleted is looked at again after this */
-#define NGX_KEXEC_MISSED       100
+#define NGX_KEXEC_MISSED_TIME       100
 
 /* a link that brings nothing is opened anew after this long, then twice that */
-#define NGX_KEXEC_DEAF         2000
+#define NGX_KEXEC_DEAF_TIME         2000
 
 
 /* why an execution is to end early; a later reason may only be stronger */

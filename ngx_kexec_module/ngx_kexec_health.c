@@ -11,15 +11,15 @@
 
 
 /* an answer of Jupyter's is as good as new for this long */
-#define NGX_KEXEC_HEALTH_FRESH  1000
+#define NGX_KEXEC_HEALTH_FRESH_TIME  1000
 
 /* a Jupyter that is too busy to answer counts as alive for this long */
-#define NGX_KEXEC_HEALTH_KEPT   30000
+#define NGX_KEXEC_HEALTH_KEPT_TIME   30000
 
 /* how long an answer is waited for */
-#define NGX_KEXEC_HEALTH_WAIT   2000
+#define NGX_KEXEC_HEALTH_WAIT_TIME   2000
 
-#define NGX_KEXEC_STARTUP       500
+#define NGX_KEXEC_STARTUP_TIME       500
 
 
 /* a default context that is made at start-up */
@@ -167,7 +167,7 @@ ngx_kexec_startup_timer(ngx_event_t *ev)
     }
 
     if (left) {
-        ngx_add_timer(ev, NGX_KEXEC_STARTUP);
+        ngx_add_timer(ev, NGX_KEXEC_STARTUP_TIME);
     }
 }
 
@@ -357,7 +357,7 @@ ngx_kexec_health_handler(ngx_http_request_t *r, ngx_str_t *id)
     }
 
     if (health->known
-        && ngx_current_msec - health->good < NGX_KEXEC_HEALTH_FRESH)
+        && ngx_current_msec - health->good < NGX_KEXEC_HEALTH_FRESH_TIME)
     {
         ngx_kexec_health_answer(r, NGX_HTTP_OK, NULL);
         return NGX_DONE;
@@ -436,7 +436,7 @@ ngx_kexec_health_ask(ngx_kexec_health_t *health, ngx_http_request_t *r)
             return NGX_ERROR;
         }
 
-        health->server->timeout = NGX_KEXEC_HEALTH_WAIT;
+        health->server->timeout = NGX_KEXEC_HEALTH_WAIT_TIME;
         health->n = 0;
 
         if (ngx_kexec_health_call(health) != NGX_OK) {
@@ -526,7 +526,7 @@ ngx_kexec_health_handler_done(ngx_kexec_http_t *http)
         }
 
         if (!busy || !health->known
-            || ngx_current_msec - health->good > NGX_KEXEC_HEALTH_KEPT)
+            || ngx_current_msec - health->good > NGX_KEXEC_HEALTH_KEPT_TIME)
         {
             why = &text;
         }

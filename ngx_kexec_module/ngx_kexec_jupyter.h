@@ -23,6 +23,9 @@
 
 #define NGX_KEXEC_ID_LEN  64            /* the longest kernel or session id */
 
+/* a kernel that is to be killed may take its time to end in order; in ms */
+#define NGX_KEXEC_RESTART_TIME  60000
+
 
 typedef struct {
     size_t                len;

@@ -9,7 +9,7 @@
 #include <ngx_kexec_kernel.h>
 
 
-#define NGX_KEXEC_KERNEL_SWEEP  5000
+#define NGX_KEXEC_KERNEL_SWEEP_TIME  5000
 
 
 static ngx_kexec_kernel_t *ngx_kexec_kernel_create(ngx_kexec_zone_t *zone,
@@ -77,7 +77,8 @@ ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
     }
 
     if (!ngx_kexec_kernel_sweep_event.timer_set) {
-        ngx_add_timer(&ngx_kexec_kernel_sweep_event, NGX_KEXEC_KERNEL_SWEEP);
+        ngx_add_timer(&ngx_kexec_kernel_sweep_event,
+                      NGX_KEXEC_KERNEL_SWEEP_TIME);
     }
 
     kernel = ngx_kexec_kernels[ctx->ref.index];
@@ -476,7 +477,7 @@ ngx_kexec_kernel_sweep(ngx_event_t *ev)
     }
 
     if (left && !ngx_exiting) {
-        ngx_add_timer(ev, NGX_KEXEC_KERNEL_SWEEP);
+        ngx_add_timer(ev, NGX_KEXEC_KERNEL_SWEEP_TIME);
     }
 }
 

@@ -20,7 +20,7 @@
  * Jupyter answers the handshake when the kernel has told what it is, and
  * waits for that up to 60 seconds (kernel_info_timeout).
  */
-#define NGX_KEXEC_LINK_HANDSHAKE  60000
+#define NGX_KEXEC_LINK_HANDSHAKE_TIME  60000
 
 #define NGX_KEXEC_LINK_PROTOCOL   "v1.kernel.websocket.jupyter.org"
 
@@ -320,7 +320,7 @@ ngx_kexec_link_set_timer(ngx_kexec_link_t *link)
         break;
 
     case NGX_KEXEC_LINK_HANDSHAKING:
-        timeout = ngx_max(link->server->timeout, NGX_KEXEC_LINK_HANDSHAKE);
+        timeout = ngx_max(link->server->timeout, NGX_KEXEC_LINK_HANDSHAKE_TIME);
         break;
 
     default:  /* NGX_KEXEC_LINK_OPEN */

@@ -10,12 +10,6 @@
 #include <ngx_kexec_sync.h>
 
 
-#define NGX_KEXEC_RECHECK       500
-
-/* an orderly end of a kernel takes Jupyter up to five seconds and more */
-#define NGX_KEXEC_RESTART_TIME  60000
-
-
 /*
  * A restart or delete of a context takes the slot like an execution does, but
  * ends all others.  It goes on when its client left, so it has its own pool.
@@ -138,7 +132,7 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
     cln->handler = ngx_kexec_operation_cleanup;
     cln->data = op;
 
-    ngx_add_timer(&op->timer, rc == NGX_OK ? 0 : NGX_KEXEC_RECHECK);
+    ngx_add_timer(&op->timer, rc == NGX_OK ? 0 : NGX_KEXEC_RECHECK_TIME);
 
     if (ngx_kexec_park(r) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -326,7 +320,7 @@ ngx_kexec_operation_look(ngx_kexec_operation_t *op)
     switch (look.state) {
 
     case NGX_KEXEC_CLAIM_QUEUED:
-        ngx_add_timer(&op->timer, NGX_KEXEC_RECHECK);
+        ngx_add_timer(&op->timer, NGX_KEXEC_RECHECK_TIME);
         return;
 
     case NGX_KEXEC_CLAIM_HELD:
@@ -637,7 +631,7 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
     switch (rc) {
 
     case NGX_OK:
-        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK,
+        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK_TIME,
                                           conf->interrupt_timeout));
 
         if (ngx_kexec_park(r) != NGX_OK) {
@@ -703,7 +697,7 @@ ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
     left = (ngx_msec_int_t) (in->limit - ngx_current_msec);
 
     if (left > 0) {
-        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK, left));
+        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK_TIME, left));
         return;
     }
 

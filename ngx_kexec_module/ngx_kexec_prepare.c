@@ -11,10 +11,10 @@
 
 
 /* a fence that is not back is sent once more */
-#define NGX_KEXEC_FENCE    1000
+#define NGX_KEXEC_FENCE_TIME    1000
 
 /* the longest pause between two tries to open a link */
-#define NGX_KEXEC_CONNECT  1000
+#define NGX_KEXEC_CONNECT_TIME  1000
 
 
 /*
@@ -23,7 +23,7 @@
  * a hundred million numbers, which keeps it busy for seconds.  So what a dead
  * worker sent last gets this much time to be read.
  */
-#define NGX_KEXEC_ORPHAN_LINK  100
+#define NGX_KEXEC_ORPHAN_LINK_TIME  100
 
 
 static void ngx_kexec_connect_later(ngx_kexec_execution_t *ex);
@@ -130,7 +130,7 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
 
     if (ex->recover && ex->tries == 0) {
         ex->tries = 1;
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_ORPHAN_LINK);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT, NGX_KEXEC_ORPHAN_LINK_TIME);
         return;
     }
 
@@ -183,7 +183,7 @@ ngx_kexec_connect_later(ngx_kexec_execution_t *ex)
     ex->tries++;
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_CONNECT,
-                   ngx_min(pause, NGX_KEXEC_CONNECT));
+                   ngx_min(pause, NGX_KEXEC_CONNECT_TIME));
 }
 
 
@@ -290,7 +290,7 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
             ex->orphan = ngx_current_msec;
         }
 
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_ORPHAN);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_ORPHAN_TIME);
     }
 }
 
@@ -300,7 +300,7 @@ ngx_kexec_fence(ngx_kexec_execution_t *ex)
 {
     (void) ngx_kexec_ask(ex, &ex->fence, NULL, 0);
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
 }
 
 
@@ -315,7 +315,7 @@ ngx_kexec_fence_again(ngx_kexec_execution_t *ex)
         return;
     }
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
 
     /*
      * Behind code that runs for long, more than two would only pile up in

@@ -12,19 +12,19 @@
 
 
 /* no busy for this long: a fence is sent behind the code */
-#define NGX_KEXEC_START    2000
+#define NGX_KEXEC_START_TIME    2000
 
 /* the link was silent for this long after the reply: idle may be lost */
-#define NGX_KEXEC_QUIET    2000
+#define NGX_KEXEC_QUIET_TIME    2000
 
 /* idle came this long ago: the reply is lost */
-#define NGX_KEXEC_REPLY    1000
+#define NGX_KEXEC_REPLY_TIME    1000
 
 /* nothing of the execution was heard for this long: Jupyter is asked */
-#define NGX_KEXEC_SILENT   10000
+#define NGX_KEXEC_SILENT_TIME   10000
 
 /* for Jupyter's answer */
-#define NGX_KEXEC_ASK      5000
+#define NGX_KEXEC_ASK_TIME      5000
 
 
 static void ngx_kexec_run_busy(ngx_kexec_execution_t *ex);
@@ -64,8 +64,8 @@ ngx_kexec_send_code(ngx_kexec_execution_t *ex)
 
     (void) ngx_kexec_ask(ex, &ex->ask, &ex->code, 0);
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_START, NGX_KEXEC_START);
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_SILENT);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_START, NGX_KEXEC_START_TIME);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_SILENT_TIME);
 }
 
 
@@ -249,7 +249,7 @@ static void
 ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 {
     if (!ex->ask.idle) {
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_IDLE, NGX_KEXEC_QUIET);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_IDLE, NGX_KEXEC_QUIET_TIME);
         return;
     }
 
@@ -258,7 +258,7 @@ ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
         return;
     }
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY_TIME);
 
     if (ex->interrupts) {
 
@@ -396,7 +396,7 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
             return;
         }
 
-        if (!ex->fence.idle && ngx_kexec_run_quiet(ex) < NGX_KEXEC_QUIET) {
+        if (!ex->fence.idle && ngx_kexec_run_quiet(ex) < NGX_KEXEC_QUIET_TIME) {
             return;
         }
 
@@ -504,8 +504,8 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
         quiet = ngx_kexec_run_quiet(ex);
 
-        if (quiet < NGX_KEXEC_QUIET) {
-            ngx_kexec_wait(ex, wait, NGX_KEXEC_QUIET - quiet);
+        if (quiet < NGX_KEXEC_QUIET_TIME) {
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_QUIET_TIME - quiet);
             return;
         }
 
@@ -520,12 +520,12 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
         quiet = ngx_current_msec - ex->heard;
 
-        if (quiet < NGX_KEXEC_SILENT) {
-            ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT - quiet);
+        if (quiet < NGX_KEXEC_SILENT_TIME) {
+            ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT_TIME - quiet);
             return;
         }
 
-        ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT);
+        ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT_TIME);
         ngx_kexec_ask_jupyter(ex);
         return;
 
@@ -566,7 +566,7 @@ ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex)
                                         ngx_kexec_run_state_handler, ex,
                                         &ex->log);
     if (ex->http) {
-        ngx_kexec_http_limit(ex->http, NGX_KEXEC_ASK);
+        ngx_kexec_http_limit(ex->http, NGX_KEXEC_ASK_TIME);
         ex->asking = 1;
     }
 }
@@ -618,7 +618,7 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     if (ex->state == NGX_KEXEC_EX_PROBING
         && ex->interrupts == 0
         && (state == NGX_KEXEC_KERNEL_BUSY
-            || ngx_current_msec - ex->orphan > NGX_KEXEC_ORPHAN_LATE))
+            || ngx_current_msec - ex->orphan > NGX_KEXEC_ORPHAN_LATE_TIME))
     {
         ngx_kexec_interrupt(ex);
         return;

@@ -12,7 +12,7 @@
 
 
 /* for Jupyter to take down a session's new name */
-#define NGX_KEXEC_MARK  5000
+#define NGX_KEXEC_MARK_TIME  5000
 
 
 static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
@@ -389,7 +389,7 @@ ngx_kexec_session_mark(ngx_kexec_execution_t *ex)
         return NGX_ERROR;
     }
 
-    ngx_kexec_http_limit(ex->mark, NGX_KEXEC_MARK);
+    ngx_kexec_http_limit(ex->mark, NGX_KEXEC_MARK_TIME);
 
     return NGX_OK;
 }

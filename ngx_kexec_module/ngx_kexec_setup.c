@@ -11,7 +11,7 @@
 
 
 /* a fence tells whether a silent request that is this late was lost */
-#define NGX_KEXEC_SETUP        2000
+#define NGX_KEXEC_SETUP_TIME        2000
 
 /* what a silent request does, in the order of an execution's set-up */
 #define NGX_KEXEC_STEP_OWED    0    /* puts back what an earlier one left */
@@ -88,7 +88,7 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
 
         (void) ngx_kexec_ask(ex, &ex->silent, &source, 1);
 
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP);
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP_TIME);
         return;
     }
 
@@ -347,5 +347,5 @@ ngx_kexec_restore(ngx_kexec_execution_t *ex)
 
     (void) ngx_kexec_ask(ex, &ex->silent, &source, 1);
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SETUP, NGX_KEXEC_SETUP_TIME);
 }

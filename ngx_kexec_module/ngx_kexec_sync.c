@@ -19,18 +19,18 @@
  */
 
 
-#define NGX_KEXEC_SYNC_TICK   1000
+#define NGX_KEXEC_SYNC_TICK_TIME   1000
 
 /* as long as a server did not answer yet */
-#define NGX_KEXEC_SYNC_RETRY  1000
+#define NGX_KEXEC_SYNC_RETRY_TIME  1000
 
 /* how long requests wait for the first answer, and how often they look */
-#define NGX_KEXEC_SYNC_HOLD   5000
-#define NGX_KEXEC_SYNC_LOOK   20
+#define NGX_KEXEC_SYNC_HOLD_TIME   5000
+#define NGX_KEXEC_SYNC_LOOK_TIME   20
 
 /* contexts that are looked at in one turn */
 #define NGX_KEXEC_SYNC_IDLE   4
-#define NGX_KEXEC_IDLE_TICK   1000
+#define NGX_KEXEC_IDLE_TICK_TIME   1000
 
 
 /* a session of ours that the zone does not know */
@@ -154,7 +154,7 @@ ngx_kexec_sync_timer(ngx_event_t *ev)
     kmcf = sync->kmcf;
 
     interval = ngx_kexec_zone_seen(kmcf->zone) == NGX_KEXEC_SEEN_ALL
-               ? kmcf->sync : ngx_min(kmcf->sync, NGX_KEXEC_SYNC_RETRY);
+               ? kmcf->sync : ngx_min(kmcf->sync, NGX_KEXEC_SYNC_RETRY_TIME);
 
     if (sync->pool == NULL
         && ngx_kexec_zone_turn(kmcf->zone, NGX_KEXEC_TURN_SYNC, interval))
@@ -164,12 +164,12 @@ ngx_kexec_sync_timer(ngx_event_t *ev)
 
     if (kmcf->idle_timeout
         && ngx_kexec_zone_turn(kmcf->zone, NGX_KEXEC_TURN_IDLE,
-                               NGX_KEXEC_IDLE_TICK))
+                               NGX_KEXEC_IDLE_TICK_TIME))
     {
         ngx_kexec_sync_expire(sync);
     }
 
-    ngx_add_timer(ev, ngx_min(interval, NGX_KEXEC_SYNC_TICK));
+    ngx_add_timer(ev, ngx_min(interval, NGX_KEXEC_SYNC_TICK_TIME));
 }
 
 
@@ -647,14 +647,14 @@ ngx_kexec_sync_hold(ngx_http_request_t *r, ngx_kexec_handler_pt handler,
     waiter->request = r;
     waiter->handler = handler;
     waiter->id = *id;
-    waiter->limit = ngx_current_msec + NGX_KEXEC_SYNC_HOLD;
+    waiter->limit = ngx_current_msec + NGX_KEXEC_SYNC_HOLD_TIME;
 
     ngx_queue_insert_tail(&sync->waiters, &waiter->queue);
 
     cln->handler = ngx_kexec_sync_cleanup;
 
     if (!sync->look.timer_set) {
-        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK);
+        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK_TIME);
     }
 
     r->main->count++;
@@ -703,7 +703,7 @@ ngx_kexec_sync_look(ngx_event_t *ev)
     }
 
     if (!ngx_queue_empty(&sync->waiters)) {
-        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK);
+        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK_TIME);
     }
 }
 

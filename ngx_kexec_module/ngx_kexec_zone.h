@@ -38,6 +38,9 @@
 
 #define NGX_KEXEC_MAX_WORKERS   128
 
+/* who waits in the zone looks again: a wake-up may be lost with its worker */
+#define NGX_KEXEC_RECHECK_TIME  500
+
 
 typedef struct {
     uint32_t                index;

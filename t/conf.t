@@ -215,6 +215,9 @@ my @refused = (
 
     ["a buffer that is too small", undef, "kexec_buffer_size 31k;",
      '"kexec_buffer_size" must be at least 32k'],
+    ["messages that are too small for a kernel's answers", undef,
+     "kexec_max_message 63k;",
+     '"kexec_max_message" must be at least 64k'],
 
     ["kexec_temp_path twice", undef,
      "kexec_temp_path a_temp; kexec_temp_path b_temp;",
@@ -291,7 +294,7 @@ kexec_interrupt_timeout 1s;
 kexec_interrupt_failure restart;
 kexec_client_timeout 1s;
 kexec_max_code_size 1k;
-kexec_max_message 1k;
+kexec_max_message 64k;
 kexec_buffer_size 1m;
 kexec_max_temp_file_size 1k;
 --- config
@@ -309,7 +312,7 @@ kexec_interrupt_timeout 1s;
 kexec_interrupt_failure wait;
 kexec_client_timeout 1s;
 kexec_max_code_size 1k;
-kexec_max_message 1k;
+kexec_max_message 64k;
 kexec_buffer_size 1m;
 kexec_max_temp_file_size 1k;
 kexec_temp_path $TEST_NGINX_SERVER_ROOT/other_temp;
