@@ -99,6 +99,18 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 
         return;
 
+    case NGX_KEXEC_EX_SETUP:
+
+        if (ex->fetch) {
+
+            /* whoever is asked for variables must not keep the slot */
+
+            ngx_kexec_envs_stop(ex);
+            ngx_kexec_setup(ex);
+        }
+
+        return;
+
     case NGX_KEXEC_EX_SENT:
 
         /*

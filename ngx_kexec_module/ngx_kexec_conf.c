@@ -111,6 +111,13 @@ ngx_command_t  ngx_http_kexec_commands[] = {
       0,
       NULL },
 
+    { ngx_string("kexec_envs_url"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_kexec_envs_url,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("kexec_queue"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_kexec_queue,
@@ -284,6 +291,7 @@ ngx_http_kexec_create_loc_conf(ngx_conf_t *cf)
      *     conf->enabled = 0;
      */
 
+    conf->envs = NGX_CONF_UNSET_PTR;
     conf->token = NGX_CONF_UNSET_PTR;
     conf->defaults = NGX_CONF_UNSET_PTR;
     conf->env = NGX_CONF_UNSET_PTR;
@@ -346,6 +354,7 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_conf_merge_ptr_value(conf->defaults, prev->defaults, NULL);
     ngx_conf_merge_ptr_value(conf->env, prev->env, NULL);
+    ngx_conf_merge_ptr_value(conf->envs, prev->envs, NULL);
     ngx_conf_merge_str_value(conf->cwd, prev->cwd, "");
     ngx_conf_merge_uint_value(conf->queue_size, prev->queue_size, 64);
     ngx_conf_merge_msec_value(conf->queue_timeout, prev->queue_timeout,
@@ -565,17 +574,7 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    klcf->host = u.host;
-
-    if (u.port && u.port != 80 && !u.no_port) {
-        klcf->host.len = u.url.len - u.uri.len;
-        klcf->host.data = u.url.data;
-    }
-
-    if (u.family == AF_UNIX) {
-        ngx_str_null(&klcf->host);
-    }
-
+    klcf->host = ngx_kexec_url_host(&u);
     klcf->base = u.uri;
 
     while (klcf->base.len
@@ -598,6 +597,26 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+ngx_str_t
+ngx_kexec_url_host(ngx_url_t *u)
+{
+    ngx_str_t  host;
+
+    host = u->host;
+
+    if (u->port && u->port != 80 && !u->no_port) {
+        host.len = u->url.len - u->uri.len;
+        host.data = u->url.data;
+    }
+
+    if (u->family == AF_UNIX) {
+        ngx_str_null(&host);
+    }
+
+    return host;
 }
 
 

@@ -33,6 +33,16 @@ ngx_int_t ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
     ngx_str_t *language);
 
 /*
+ * Copies a JSON object of environment variables to pool.  A variable that the
+ * language cannot hold, or whose value is no string, is said in log and left
+ * out; without a log it is NGX_DECLINED, with *name and *why (the name lives as
+ * long as object).  NGX_OK, NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_kexec_env_read(json_t *object, ngx_kexec_language_e kind,
+    ngx_pool_t *pool, ngx_keyval_t **env, ngx_uint_t *nenv, ngx_log_t *log,
+    const char **why, const char **name);
+
+/*
  * Starts to make a context: on the Jupyter Server that the upstream block's
  * balancing picks for r, or, without a request, on the block's first live one;
  * if that cannot be reached, on another.  created() is called from the event

@@ -38,8 +38,6 @@ static void ngx_kexec_execute_awaited(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_unwait(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_cleanup(void *data);
 static void ngx_kexec_execute_start(ngx_kexec_execute_t *e);
-static ngx_int_t ngx_kexec_execute_env(ngx_kexec_execute_t *e,
-    ngx_kexec_execution_t *ex, const char **why, const char **name);
 static void ngx_kexec_execute_refuse(ngx_kexec_execute_t *e, ngx_int_t rc);
 
 
@@ -362,7 +360,8 @@ ngx_kexec_execute_start(ngx_kexec_execute_t *e)
         goto failed;
     }
 
-    rc = ngx_kexec_execute_env(e, ex, &why, &name);
+    rc = ngx_kexec_env_read(json_object_get(e->body, "env_vars"), e->ctx.kind,
+                            ex->pool, &ex->env, &ex->nenv, NULL, &why, &name);
 
     if (rc == NGX_DECLINED) {
         ngx_kexec_execution_destroy(ex);
@@ -383,7 +382,7 @@ ngx_kexec_execute_start(ngx_kexec_execute_t *e)
         return;
     }
 
-    if (rc != NGX_OK) {
+    if (rc != NGX_OK || ngx_kexec_envs_token(ex, r) != NGX_OK) {
         goto failed;
     }
 
@@ -431,68 +430,6 @@ failed:
     }
 
     ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-}
-
-
-static ngx_int_t
-ngx_kexec_execute_env(ngx_kexec_execute_t *e, ngx_kexec_execution_t *ex,
-    const char **why, const char **name)
-{
-    void          *iter;
-    size_t         n;
-    json_t        *env, *value;
-    ngx_str_t      key, val;
-    ngx_keyval_t  *kv;
-
-    env = json_object_get(e->body, "env_vars");
-
-    n = json_object_size(env);
-
-    if (n == 0) {
-        return NGX_OK;
-    }
-
-    kv = ngx_palloc(ex->pool, n * sizeof(ngx_keyval_t));
-    if (kv == NULL) {
-        return NGX_ERROR;
-    }
-
-    ex->env = kv;
-    ex->nenv = n;
-
-    for (iter = json_object_iter(env);
-         iter;
-         iter = json_object_iter_next(env, iter))
-    {
-        value = json_object_iter_value(iter);
-
-        *name = json_object_iter_key(iter);
-
-        key.data = (u_char *) *name;
-        key.len = ngx_strlen(key.data);
-        val.data = (u_char *) json_string_value(value);
-        val.len = json_string_length(value);
-
-        *why = ngx_kexec_language_refuses(ex->ctx.kind, &key, &val);
-        if (*why) {
-            return NGX_DECLINED;
-        }
-
-        kv->key.len = key.len;
-        kv->key.data = ngx_pstrdup(ex->pool, &key);
-        kv->value.len = val.len;
-        kv->value.data = ngx_pnalloc(ex->pool, val.len + 1);
-
-        if (kv->key.data == NULL || kv->value.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_memcpy(kv->value.data, val.data, val.len);
-
-        kv++;
-    }
-
-    return NGX_OK;
 }
 
 

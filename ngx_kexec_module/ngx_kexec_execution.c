@@ -793,6 +793,7 @@ ngx_kexec_forget(ngx_kexec_execution_t *ex)
     }
 
     ngx_kexec_session_unmark(ex);
+    ngx_kexec_envs_stop(ex);
 
     if (ex->kernel) {
         ngx_kexec_kernel_discard(ex->kernel);
@@ -833,6 +834,7 @@ ngx_kexec_done(ngx_kexec_execution_t *ex)
     }
 
     ngx_kexec_session_unmark(ex);
+    ngx_kexec_envs_stop(ex);
 
     if (ex->kernel && ex->other) {
         ngx_kexec_kernel_discard(ex->kernel);

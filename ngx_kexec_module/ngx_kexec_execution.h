@@ -135,6 +135,9 @@ struct ngx_kexec_execution_s {
     ngx_str_t                   code;
     ngx_keyval_t               *env;
     ngx_uint_t                  nenv;
+    ngx_keyval_t               *envs;           /* of kexec_envs_url */
+    ngx_uint_t                  nenvs;
+    ngx_str_t                   access_token;   /* for that; never logged */
     ngx_msec_t                  timeout;        /* 0: none */
 
     /* of a new context */
@@ -159,6 +162,7 @@ struct ngx_kexec_execution_s {
 
     ngx_kexec_http_t           *http;           /* the one REST call */
     ngx_kexec_http_t           *mark;           /* another name's call */
+    ngx_kexec_http_t           *fetch;          /* call of kexec_envs_url */
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_msec_t                  interrupted;    /* when the first was sent */
     ngx_uint_t                  tries;          /* to open the link */
@@ -179,6 +183,7 @@ struct ngx_kexec_execution_s {
     unsigned                    dropped:1;      /* output is missing */
     unsigned                    cut:1;          /* link was lost once */
     unsigned                    env_set:1;      /* restoring is owed */
+    unsigned                    fetched:1;      /* envs, be there any or not */
     unsigned                    dead:1;         /* Jupyter gave it up */
     unsigned                    recover:1;      /* an orphan may run */
     unsigned                    asked_twice:1;  /* for a new session */
@@ -230,6 +235,7 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_session.c     a new Jupyter session
  *     ngx_kexec_prepare.c     link and fence
  *     ngx_kexec_setup.c       silent requests
+ *     ngx_kexec_envs.c        variables that somebody else knows
  *     ngx_kexec_run.c         the code
  *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel,
  *                             the end of the worker
@@ -252,6 +258,19 @@ void ngx_kexec_probe(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
+
+/*
+ * kexec_envs_url: is it to be asked by this execution?  _fetch() comes back to
+ * ngx_kexec_setup() with envs, or ends the execution in words; NGX_ERROR: no
+ * memory.  _stop() drops the call.  _token() copies the client's
+ * X-Access-Token while there is a request.
+ */
+ngx_uint_t ngx_kexec_envs_wanted(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_envs_fetch(ngx_kexec_execution_t *ex);
+void ngx_kexec_envs_stop(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_envs_token(ngx_kexec_execution_t *ex,
+    ngx_http_request_t *r);
+
 void ngx_kexec_forget(ngx_kexec_execution_t *ex);
 void ngx_kexec_leave(ngx_kexec_execution_t *ex);
 void ngx_kexec_done(ngx_kexec_execution_t *ex);

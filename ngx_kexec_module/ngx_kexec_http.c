@@ -181,10 +181,13 @@ ngx_kexec_http_request(ngx_pool_t *pool, ngx_kexec_server_t *server,
     const char *method, ngx_str_t *uri, const char *headers, ngx_str_t *body,
     ngx_str_t *line)
 {
-    size_t      len;
-    ngx_buf_t  *b;
-    ngx_str_t   host;
+    size_t       len;
+    ngx_buf_t   *b;
+    ngx_str_t    host;
+    const char  *header;
 
+    header = server->token_header ? server->token_header
+                                  : "Authorization: token ";
     host = server->host;
 
     if (host.len == 0) {
@@ -201,7 +204,7 @@ ngx_kexec_http_request(ngx_pool_t *pool, ngx_kexec_server_t *server,
     len = ngx_strlen(method) + sizeof(" ") - 1
           + server->base.len + uri->len + sizeof(" HTTP/1.1" CRLF) - 1
           + sizeof("Host: " CRLF) - 1 + host.len
-          + sizeof("Authorization: token " CRLF) - 1 + server->token.len
+          + ngx_strlen(header) + sizeof(CRLF) - 1 + server->token.len
           + ngx_strlen(headers)
           + sizeof("Content-Type: application/json" CRLF) - 1
           + sizeof("Content-Length: " CRLF) - 1 + NGX_SIZE_T_LEN
@@ -225,8 +228,7 @@ ngx_kexec_http_request(ngx_pool_t *pool, ngx_kexec_server_t *server,
                           &host, headers);
 
     if (server->token.len) {
-        b->last = ngx_sprintf(b->last, "Authorization: token %V" CRLF,
-                              &server->token);
+        b->last = ngx_sprintf(b->last, "%s%V" CRLF, header, &server->token);
     }
 
     if (body) {

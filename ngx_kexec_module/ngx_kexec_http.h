@@ -88,6 +88,7 @@ typedef struct {
     ngx_str_t             host;         /* Host header, "": the address */
     ngx_str_t             base;         /* URI prefix without last "/", or "" */
     ngx_str_t             token;        /* or ""; never logged */
+    const char           *token_header; /* NULL: "Authorization: token " */
     ngx_msec_t            connect_timeout;
     ngx_msec_t            timeout;      /* of a whole REST call */
 } ngx_kexec_server_t;

@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_zone.h>
+#include <ngx_kexec_http.h>
 
 
 #define NGX_KEXEC_FAILURE_RESTART  0
@@ -34,6 +35,12 @@ typedef struct {
 
 
 typedef struct {
+    ngx_kexec_server_t          server;         /* without times and token */
+    ngx_str_t                   uri;
+} ngx_kexec_envs_t;
+
+
+typedef struct {
     ngx_http_upstream_conf_t    upstream;       /* of kexec_pass */
     ngx_str_t                   host;
     ngx_str_t                   base;
@@ -45,6 +52,7 @@ typedef struct {
     ngx_array_t                *defaults;       /* ngx_str_t, normalized */
     ngx_str_t                   cwd;
     ngx_array_t                *env;            /* ngx_keyval_t */
+    ngx_kexec_envs_t           *envs;           /* kexec_envs_url, or NULL */
 
     ngx_uint_t                  queue_size;
     ngx_msec_t                  queue_timeout;
@@ -115,6 +123,14 @@ char *ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent,
 char *ngx_http_kexec_token(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_kexec_token_file(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+
+/* kexec_envs_url (ngx_kexec_envs.c) */
+
+char *ngx_http_kexec_envs_url(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+/* the Host header for a parsed URL, "" for a UNIX-domain socket */
+ngx_str_t ngx_kexec_url_host(ngx_url_t *u);
 
 
 /* the request's report, made on first use; NULL: no memory */

@@ -173,7 +173,7 @@ ngx_kexec_session_name(ngx_kexec_execution_t *ex, ngx_str_t *name)
 
     ctx = &ex->ctx;
 
-    json = json_pack("{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I}",
+    json = json_pack("{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I, s:b}",
                      "kexec", ctx->id, (size_t) NGX_KEXEC_UUID_LEN,
                      "language", ctx->language, ctx->language_len,
                      "cwd", ctx->cwd, ctx->cwd_len,
@@ -181,7 +181,8 @@ ngx_kexec_session_name(ngx_kexec_execution_t *ex, ngx_str_t *name)
                      "default", (int) ctx->is_default,
                      "kind", (int) ctx->kind,
                      "process", (json_int_t) (ctx->prepared ? ctx->process
-                                                            : 0));
+                                                            : 0),
+                     "envs", ctx->prepared == NGX_KEXEC_PREPARED_ENVS);
     if (json == NULL) {
         return NGX_ERROR;
     }
@@ -481,8 +482,6 @@ ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
     ctx->spec_len = session->spec.len;
     ngx_memcpy(ctx->spec, session->spec.data, session->spec.len);
 
-    ctx->prepared = (ctx->process != 0);
-
     /*
      * What the last nginx left running is nobody's any more, unless somebody
      * is still connected: that nginx itself, as it makes way for a new binary.
@@ -498,19 +497,22 @@ ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
 static ngx_int_t
 ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
 {
-    int           kind, is_default;
+    int           kind, is_default, envs;
     size_t        id_len, language_len, cwd_len;
     const char   *id, *language, *cwd;
     json_int_t    serial, process;
 
-    if (json_unpack(json, "{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I}",
+    envs = 0;
+
+    if (json_unpack(json, "{s:s%, s:s%, s:s%, s:I, s:b, s:i, s:I, s?b}",
                     "kexec", &id, &id_len,
                     "language", &language, &language_len,
                     "cwd", &cwd, &cwd_len,
                     "serial", &serial,
                     "default", &is_default,
                     "kind", &kind,
-                    "process", &process)
+                    "process", &process,
+                    "envs", &envs)
         != 0)
     {
         return NGX_DECLINED;
@@ -537,6 +539,10 @@ ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
     ctx->is_default = is_default ? 1 : 0;
     ctx->kind = (ngx_kexec_language_e) kind;
     ctx->process = (uint32_t) process;
+
+    if (process) {
+        ctx->prepared = envs ? NGX_KEXEC_PREPARED_ENVS : NGX_KEXEC_PREPARED;
+    }
 
     return NGX_OK;
 }

@@ -17,8 +17,9 @@
 #define NGX_KEXEC_STEP_OWED    0    /* puts back what an earlier one left */
 #define NGX_KEXEC_STEP_CWD     1
 #define NGX_KEXEC_STEP_COMMON  2    /* kexec_env */
-#define NGX_KEXEC_STEP_ENV     3    /* the request's env_vars */
-#define NGX_KEXEC_STEP_DONE    4
+#define NGX_KEXEC_STEP_ENVS    3    /* kexec_envs_url */
+#define NGX_KEXEC_STEP_ENV     4    /* the request's env_vars */
+#define NGX_KEXEC_STEP_DONE    5
 
 
 /* a snippet's source, growing in an execution's pool */
@@ -40,10 +41,11 @@ static ngx_int_t ngx_kexec_snippet_more(ngx_kexec_out_t *out);
 void
 ngx_kexec_setup(ngx_kexec_execution_t *ex)
 {
-    ngx_int_t  rc;
-    ngx_str_t  source;
+    ngx_int_t   rc;
+    ngx_str_t   source;
+    ngx_uint_t  prepared;
 
-    if (ex->mark) {
+    if (ex->mark || ex->fetch) {
         return;
     }
 
@@ -64,7 +66,18 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
             break;
         }
 
-        rc = ngx_kexec_setup_source(ex, &source);
+        if (ex->step == NGX_KEXEC_STEP_ENVS && !ex->fetched
+            && ngx_kexec_envs_wanted(ex))
+        {
+            if (ngx_kexec_envs_fetch(ex) == NGX_OK) {
+                return;
+            }
+
+            rc = NGX_ERROR;
+
+        } else {
+            rc = ngx_kexec_setup_source(ex, &source);
+        }
 
         if (rc == NGX_ERROR) {
             ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR,
@@ -92,8 +105,11 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (!ex->ctx.prepared) {
-        ex->ctx.prepared = 1;
+    prepared = ngx_kexec_envs_wanted(ex) ? NGX_KEXEC_PREPARED_ENVS
+                                         : NGX_KEXEC_PREPARED;
+
+    if (ex->ctx.prepared < prepared) {
+        ex->ctx.prepared = prepared;
         ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 
         if (ngx_kexec_session_mark(ex) == NGX_OK) {
@@ -163,6 +179,15 @@ ngx_kexec_setup_source(ngx_kexec_execution_t *ex, ngx_str_t *source)
             rc = ngx_kexec_language_set(&snippet.out, kind,
                                         ex->conf->env->elts,
                                         ex->conf->env->nelts, 0);
+        }
+
+        break;
+
+    case NGX_KEXEC_STEP_ENVS:
+
+        if (ex->nenvs && ngx_kexec_envs_wanted(ex)) {
+            rc = ngx_kexec_language_set(&snippet.out, kind, ex->envs,
+                                        ex->nenvs, 0);
         }
 
         break;
@@ -289,7 +314,9 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
             return;
         }
 
-        if (ex->step == NGX_KEXEC_STEP_ENV) {
+        if (ex->step == NGX_KEXEC_STEP_ENVS
+            || ex->step == NGX_KEXEC_STEP_ENV)
+        {
             ngx_kexec_tell(ex, "EnvironmentError", "the kernel could not set "
                            "the environment variables, the code did not run");
             ngx_kexec_tell_end(ex);

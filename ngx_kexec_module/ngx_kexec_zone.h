@@ -42,6 +42,11 @@
 #define NGX_KEXEC_RECHECK_TIME  500
 
 
+/* what a kernel's process was given; 0: nothing */
+#define NGX_KEXEC_PREPARED      1           /* directory, kexec_env */
+#define NGX_KEXEC_PREPARED_ENVS 2           /* and those of kexec_envs_url */
+
+
 typedef struct {
     uint32_t                index;
     uint32_t                generation;     /* never 0 in a valid reference */
@@ -113,7 +118,7 @@ typedef struct {
     uint32_t                    process;    /* mark of the kernel's process */
     unsigned                    is_default:1;
     unsigned                    ready:1;    /* kernel answers, iopub flows */
-    unsigned                    prepared:1; /* cwd, kexec_env applied */
+    unsigned                    prepared:2; /* NGX_KEXEC_PREPARED... */
     unsigned                    dirty:1;    /* an orphan may still run there */
     unsigned                    owes_restore:1;
 

@@ -215,6 +215,15 @@ my @refused = (
 
     ["a buffer that is too small", undef, "kexec_buffer_size 31k;",
      '"kexec_buffer_size" must be at least 32k'],
+    (map {
+        my ($what, $url, $sentence) = @$_;
+        ["kexec_envs_url $what", undef, "kexec_envs_url $url;", $sentence]
+     } ["without a scheme", "127.0.0.1:80/envs", 'takes http://host:port/path or "off"'],
+       ["with TLS", "https://127.0.0.1/envs", 'takes http://host:port/path or "off"'],
+       ["with a bad port", "http://127.0.0.1:x/envs", 'invalid port in "kexec_envs_url"'],
+       ["with an unknown host", "http://nobody.invalid/", 'host not found in "kexec_envs_url"'],
+       ["twice", "off; kexec_envs_url http://127.0.0.1/", '"kexec_envs_url" directive is duplicate']),
+
     ["messages that are too small for a kernel's answers", undef,
      "kexec_max_message 63k;",
      '"kexec_max_message" must be at least 64k'],
@@ -256,6 +265,7 @@ kexec_default_context python;
 kexec_default_context R;
 kexec_env A b;
 kexec_env C "it's \"d\"";
+kexec_envs_url http://unix:/nowhere:/envs;
 kexec_queue size=0 timeout=1ms;
 kexec_keepalive 1s;
 kexec_connect_timeout 1ms;
@@ -284,6 +294,7 @@ kexec_token_file $TEST_NGINX_SERVER_ROOT/html/token;
 kexec_default_context python;
 kexec_default_cwd /one;
 kexec_env A b;
+kexec_envs_url http://localhost;
 kexec_queue timeout=1s;
 kexec_keepalive 1s;
 kexec_connect_timeout 1s;
@@ -302,6 +313,7 @@ kexec_token secret;
 kexec_default_context javascript;
 kexec_default_cwd /two;
 kexec_env A c;
+kexec_envs_url off;
 kexec_queue size=3;
 kexec_keepalive 1s;
 kexec_connect_timeout 1s;

@@ -81,7 +81,7 @@ write('fuzz_http', 'both',
 
 ID = '01234567-89ab-4cde-8f01-23456789abcd'
 NAME = {'kexec': ID, 'language': 'python', 'cwd': '/home', 'serial': 7,
-        'default': True, 'kind': 1, 'process': 2}
+        'default': True, 'kind': 1, 'process': 2, 'envs': True}
 
 
 def session(path=f'kexec-{ID}-3', name=NAME, **more):
