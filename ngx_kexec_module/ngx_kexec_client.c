@@ -17,6 +17,9 @@
 /* how much of the temporary file is given to nginx at once */
 #define NGX_KEXEC_FILE_PART  (1024 * 1024)
 
+/* after so many parts the worker's other connections have their turn */
+#define NGX_KEXEC_FILE_PARTS  4
+
 
 static void ngx_kexec_client_make_room(ngx_kexec_client_t *client);
 static void ngx_kexec_client_cleanup(void *data);
@@ -372,6 +375,7 @@ static ngx_int_t
 ngx_kexec_client_send(ngx_kexec_client_t *client)
 {
     ngx_int_t                  rc;
+    ngx_uint_t                 parts;
     ngx_chain_t               *out, *cl;
     ngx_event_t               *wev;
     ngx_connection_t          *c;
@@ -383,6 +387,7 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
     wev = c->write;
 
     client->sending = 1;
+    parts = 0;
 
     for ( ;; ) {
 
@@ -417,6 +422,11 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
             if (client->file_sent == client->file_size) {
                 ngx_kexec_client_empty_file(client);
                 continue;
+            }
+
+            if (parts++ == NGX_KEXEC_FILE_PARTS) {
+                ngx_post_event(wev, &ngx_posted_next_events);
+                break;
             }
 
             out = ngx_kexec_client_file_part(client);

@@ -221,6 +221,29 @@ def no_file(jupyter):
         nginx.log.check()
 
 
+def fast_at_last(jupyter):
+    """A client that takes a large file at once does not keep the worker from others."""
+    with Nginx(jupyter, location="sendfile on;", env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "debug"}) as nginx:
+        reader = Reader(nginx.port, "flood 100000 1000", receive_buffer=4 << 20)
+        reader.read(4096)
+        settled(nginx.workers()[0])
+        nginx.log.mark()
+        size, part = len(reader.data), bytearray(4 << 20)
+        while True:
+            n = reader.sock.recv_into(part)
+            if n == 0:
+                break
+            size += n
+        ok(size > 100000000, "it takes all of it", "%d bytes" % size)
+        turns, sent = [0], 0
+        for line in nginx.log.lines(r"worker cycle| sendfile: \d+ of"):
+            if "worker cycle" in line:
+                turns.append(0)
+            else:
+                turns[-1] += int(re.search(r"sendfile: (\d+) of", line).group(1))
+        ok(0 < max(turns) < 9 << 20, "others have their turn in between", "%d bytes in one" % max(turns))
+
+
 def fill(path):
     """Takes all the space that is left."""
     with open(path, "wb", 0) as f:
@@ -270,7 +293,7 @@ def main():
     directory = tempfile.mkdtemp(prefix="kexec-client-")
     os.chmod(directory, 0o755)
     parts = {"slow": slow, "tls": lambda j: tls(j, directory), "does_not_read": does_not_read,
-             "reads_little": reads_little, "send_timeout": send_timeout, "no_file": no_file,
+             "reads_little": reads_little, "send_timeout": send_timeout, "no_file": no_file, "fast_at_last": fast_at_last,
              "full_disk": lambda j: full_disk(j, directory)}
     try:
         for name, part in parts.items():
