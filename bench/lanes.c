@@ -164,7 +164,9 @@ lane_end(lane_t *lane)
         ms[nms++] = (now_ns() - lane->start) / 1e6;
     }
 
-    if (lane->failed || (opt.events && lane->events != opt.events)) {
+    /* IPython has one more to tell when its cache of 1000 results is full */
+
+    if (lane->failed || lane->events < opt.events) {
 
         if (errors++ == 0) {
             fprintf(stderr, "an answer of %ld events, %ld were expected%s: "

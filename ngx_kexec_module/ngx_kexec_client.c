@@ -14,6 +14,9 @@
 /* one buffer of events */
 #define NGX_KEXEC_BLOCK  16384
 
+/* so long the headers wait for something to be sent with */
+#define NGX_KEXEC_HOLD_TIME  5
+
 /* how much of the temporary file is given to nginx at once */
 #define NGX_KEXEC_FILE_PART  (1024 * 1024)
 
@@ -23,6 +26,7 @@
 
 static void ngx_kexec_client_make_room(ngx_kexec_client_t *client);
 static void ngx_kexec_client_cleanup(void *data);
+static void ngx_kexec_client_release(ngx_kexec_client_t *client);
 static void ngx_kexec_client_write_handler(ngx_http_request_t *r);
 static ngx_kexec_client_t *ngx_kexec_client_find(ngx_http_request_t *r);
 static void ngx_kexec_client_keepalive(ngx_event_t *ev);
@@ -129,11 +133,8 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
         return NGX_ERROR;
     }
 
-    if (ngx_http_send_special(r, NGX_HTTP_FLUSH) == NGX_ERROR) {
-        return NGX_ERROR;
-    }
-
     client->started = 1;
+    client->held = 1;
     client->last_event = ngx_current_msec;
 
     if (ngx_kexec_park(r) != NGX_OK) {
@@ -142,9 +143,21 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
 
     r->write_event_handler = ngx_kexec_client_write_handler;
 
-    ngx_add_timer(&client->keepalive, client->conf->keepalive);
+    if (client->ended) {
+        ngx_kexec_client_wake(client);
+        return NGX_OK;
+    }
 
-    ngx_kexec_client_wake(client);
+    /*
+     * Each write wakes the client, on a processor that the kernel may need:
+     * short code is answered by two writes instead of four.
+     */
+
+    ngx_add_timer(&client->keepalive, NGX_KEXEC_HOLD_TIME);
+
+    if (client->block) {
+        ngx_kexec_client_wake(client);
+    }
 
     return NGX_OK;
 }
@@ -156,6 +169,15 @@ ngx_kexec_client_wake(ngx_kexec_client_t *client)
     if (client->started) {
         ngx_post_event(client->request->connection->write,
                        &ngx_posted_events);
+    }
+}
+
+
+void
+ngx_kexec_client_wake_later(ngx_kexec_client_t *client)
+{
+    if (!client->held) {
+        ngx_kexec_client_wake(client);
     }
 }
 
@@ -263,7 +285,10 @@ ngx_kexec_client_keepalive(ngx_event_t *ev)
 
     c = client->request->connection;
 
-    if (ngx_kexec_client_vanished(client)) {
+    if (client->held) {
+        ngx_kexec_client_release(client);
+
+    } else if (ngx_kexec_client_vanished(client)) {
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
                       "client does not acknowledge what it is sent");
         c->error = 1;
@@ -290,6 +315,27 @@ ngx_kexec_client_keepalive(ngx_event_t *ev)
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "http kexec keepalive");
 
     if (ngx_kexec_event_keepalive(&client->out) != NGX_OK) {
+        c->error = 1;
+    }
+
+    ngx_post_event(c->write, &ngx_posted_events);
+}
+
+
+/* what was held back goes: the headers, and events behind them */
+
+static void
+ngx_kexec_client_release(ngx_kexec_client_t *client)
+{
+    ngx_connection_t  *c;
+
+    c = client->request->connection;
+
+    client->held = 0;
+
+    if ((client->block == NULL || client->out.pos == client->block->buf->pos)
+        && ngx_http_send_special(client->request, NGX_HTTP_FLUSH) == NGX_ERROR)
+    {
         c->error = 1;
     }
 
@@ -450,6 +496,10 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
             client->failed = 0;
 
             continue;
+        }
+
+        if (out) {
+            client->held = 0;
         }
 
         rc = ngx_http_output_filter(r, out);

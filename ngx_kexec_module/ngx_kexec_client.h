@@ -63,6 +63,7 @@ struct ngx_kexec_client_s {
     ngx_msec_t                  last_event;
 
     unsigned                    started:1;
+    unsigned                    held:1;         /* headers are not sent yet */
     unsigned                    ended:1;
     unsigned                    last:1;         /* the body's end was sent */
     unsigned                    sending:1;
@@ -77,13 +78,17 @@ struct ngx_kexec_client_s {
 ngx_kexec_client_t *ngx_kexec_client_create(ngx_http_request_t *r);
 
 /*
- * Sends the headers, at once.  NGX_ERROR: the request must be finalized with
+ * Sends the headers, a few milliseconds later unless something can be sent with
+ * them before.  NGX_ERROR: the request must be finalized with
  * NGX_ERROR by the caller, who is called by nginx itself.
  */
 ngx_int_t ngx_kexec_client_start(ngx_kexec_client_t *client);
 
 /* what was written to out is to be sent, from the event loop */
 void ngx_kexec_client_wake(ngx_kexec_client_t *client);
+
+/* the same for what is no output: it may go with the headers */
+void ngx_kexec_client_wake_later(ngx_kexec_client_t *client);
 
 /*
  * Is the temporary file full, so that an event should be dropped as a whole?

@@ -425,6 +425,8 @@ ngx_kexec_uuid(u_char *p)
     uint32_t    n;
     ngx_uint_t  i;
 
+    static u_char    buf[512];
+    static size_t    left;
     static ngx_fd_t  fd = NGX_INVALID_FILE;
 
     /* contexts are found by these ids alone, so they should not be guessed */
@@ -433,9 +435,17 @@ ngx_kexec_uuid(u_char *p)
         fd = open("/dev/urandom", O_RDONLY|O_CLOEXEC);
     }
 
-    if (fd == NGX_INVALID_FILE
-        || ngx_read_fd(fd, bytes, sizeof(bytes)) != (ssize_t) sizeof(bytes))
+    if (left == 0 && fd != NGX_INVALID_FILE
+        && ngx_read_fd(fd, buf, sizeof(buf)) == (ssize_t) sizeof(buf))
     {
+        left = sizeof(buf);
+    }
+
+    if (left) {
+        left -= sizeof(bytes);
+        ngx_memcpy(bytes, &buf[left], sizeof(bytes));
+
+    } else {
         for (i = 0; i < 16; i += 4) {
             n = (uint32_t) ngx_random() ^ (uint32_t) ngx_random() << 16;
             ngx_memcpy(&bytes[i], &n, 4);

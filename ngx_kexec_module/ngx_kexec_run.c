@@ -205,6 +205,11 @@ ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
     /* after an error of the output the wake finds the client gone */
 
+    if (msg->type == NGX_KEXEC_MSG_EXECUTE_INPUT) {
+        ngx_kexec_client_wake_later(client);
+        return;
+    }
+
     ngx_kexec_client_wake(client);
 }
 

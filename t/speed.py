@@ -20,9 +20,9 @@ kept = []
 EXECUTIONS, PER_EXECUTION = 100, 105000
 OUTPUT, PER_KB = 10, 4950               # MB
 
-# What one write costs is that of 30 000 instructions.  These are the headers, the code, the events
-# with the body's end, and the line of the access log; the reads are the request and the answer.
-WRITES, READS = 4, 2
+# What one write costs is that of 30 000 instructions.  These are the code, the headers with the events
+# and the body's end, and the line of the access log; the reads are the request and the answer.
+WRITES, READS = 3, 2
 
 # In ms.  With the stall each answer takes 40 or more; a busy machine makes some of them late, but not
 # three in four, and of a real Jupyter's not all.
