@@ -127,6 +127,10 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
         return NGX_ERROR;
     }
 
+    /* sendfile() of a temporary file would cork what comes after it */
+
+    c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
+
     rc = ngx_http_send_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
@@ -432,6 +436,8 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
     c = r->connection;
     wev = c->write;
 
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
     client->sending = 1;
     parts = 0;
 
@@ -471,8 +477,15 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
             }
 
             if (parts++ == NGX_KEXEC_FILE_PARTS) {
+
+                /* a worker that leaves waits for timers only */
+
+                ngx_add_timer(wev, clcf->send_timeout);
                 ngx_post_event(wev, &ngx_posted_next_events);
-                break;
+
+                client->sending = 0;
+
+                return NGX_OK;
             }
 
             out = ngx_kexec_client_file_part(client);
@@ -513,8 +526,6 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
         if (client->busy || r->buffered || c->buffered) {
 
             /* the client takes no more for now */
-
-            clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
             if (!wev->timer_set || client->sent != c->sent) {
                 client->sent = c->sent;

@@ -221,6 +221,19 @@ def no_file(jupyter):
         nginx.log.check()
 
 
+def take_all(reader, name):
+    """As fast as Python can, nothing is kept."""
+    size, part, end = len(reader.data), bytearray(4 << 20), b""
+    while True:
+        n = reader.sock.recv_into(part)
+        if n == 0:
+            break
+        size += n
+        end = (end + part[max(0, n - 100):n])[-100:]
+    ok(size > 100000000 and end.endswith(b'{"type": "end_of_execution"}\n\r\n0\r\n\r\n'), name,
+       "%d bytes, %r" % (size, end))
+
+
 def fast_at_last(jupyter):
     """A client that takes a large file at once does not keep the worker from others."""
     with Nginx(jupyter, location="sendfile on;", env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "debug"}) as nginx:
@@ -228,13 +241,7 @@ def fast_at_last(jupyter):
         reader.read(4096)
         settled(nginx.workers()[0])
         nginx.log.mark()
-        size, part = len(reader.data), bytearray(4 << 20)
-        while True:
-            n = reader.sock.recv_into(part)
-            if n == 0:
-                break
-            size += n
-        ok(size > 100000000, "it takes all of it", "%d bytes" % size)
+        take_all(reader, "it takes all of it")
         turns, sent = [0], 0
         for line in nginx.log.lines(r"worker cycle| sendfile: \d+ of"):
             if "worker cycle" in line:
@@ -242,6 +249,41 @@ def fast_at_last(jupyter):
             else:
                 turns[-1] += int(re.search(r"sendfile: (\d+) of", line).group(1))
         ok(0 < max(turns) < 9 << 20, "others have their turn in between", "%d bytes in one" % max(turns))
+
+
+def fast_in_the_end(jupyter):
+    """The same from a worker that leaves: it waits for the last byte."""
+    with Nginx(jupyter, location="sendfile on;", env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "debug"}) as nginx:
+        for i in range(3):
+            reader = Reader(nginx.port, "flood 100000 1000", receive_buffer=4 << 20)
+            reader.read(4096)
+            worker = nginx.workers()[0]
+            settled(worker)
+            nginx.log.mark()
+            nginx.reload()
+            nginx.log.wait("%d#%d: gracefully shutting down" % (worker, worker))
+            take_all(reader, "all of it, though nginx was reloaded")
+            wait_until(lambda: not is_alive(worker), 10, "the old worker's end")
+        nginx.log.check()
+
+
+def keeps_up_again(jupyter):
+    """What comes after a temporary file is sent as it comes, also where nginx likes full packets."""
+    trickle = "\n".join("sleep 0.05\nprint line %d" % i for i in range(40))
+    with Nginx(jupyter, location="sendfile on; tcp_nopush on;", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
+        reader = Reader(nginx.port, "flood %d %d\nsleep 3\n%s" % (LINES, SIZE, trickle))
+        reader.read(4096)
+        settled(nginx.workers()[0])
+        at = []
+        while True:
+            data = reader.read()
+            if not data:
+                break
+            at += [time.monotonic()] * data.count(b'"line ')
+        is_(len(at), 40, "all lines")
+        apart = sum(1 for a, b in zip(at, at[1:]) if b - a > 0.02)
+        ok(apart > 30, "each on its own", "%d of 39 are apart" % apart)
+        nginx.log.check()
 
 
 def fill(path):
@@ -294,6 +336,7 @@ def main():
     os.chmod(directory, 0o755)
     parts = {"slow": slow, "tls": lambda j: tls(j, directory), "does_not_read": does_not_read,
              "reads_little": reads_little, "send_timeout": send_timeout, "no_file": no_file, "fast_at_last": fast_at_last,
+             "fast_in_the_end": fast_in_the_end, "keeps_up_again": keeps_up_again,
              "full_disk": lambda j: full_disk(j, directory)}
     try:
         for name, part in parts.items():
