@@ -539,7 +539,8 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     value = cf->args->elts;
 
     if (value[1].len < 8
-        || ngx_strncasecmp(value[1].data, (u_char *) "http://", 7) != 0)
+        || ngx_strncasecmp(value[1].data, (u_char *) "http://", 7) != 0
+        || ngx_strlchr(value[1].data, value[1].data + value[1].len, '?'))
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid URL \"%V\": \"kexec_pass\" takes "

@@ -45,10 +45,7 @@ ngx_http_kexec_envs_url(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (value[1].len < 8
         || ngx_strncasecmp(value[1].data, (u_char *) "http://", 7) != 0)
     {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URL \"%V\": \"kexec_envs_url\" takes "
-                           "http://host:port/path or \"off\"", &value[1]);
-        return NGX_CONF_ERROR;
+        goto invalid;
     }
 
     ngx_memzero(&u, sizeof(ngx_url_t));
@@ -63,6 +60,10 @@ ngx_http_kexec_envs_url(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            "%s in \"kexec_envs_url\" \"%V\"",
                            u.err ? u.err : "invalid URL", &value[1]);
         return NGX_CONF_ERROR;
+    }
+
+    if (u.uri.len && u.uri.data[0] != '/') {
+        goto invalid;
     }
 
     envs = ngx_pcalloc(cf->pool, sizeof(ngx_kexec_envs_t));
@@ -85,6 +86,14 @@ ngx_http_kexec_envs_url(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     klcf->envs = envs;
 
     return NGX_CONF_OK;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid URL \"%V\": \"kexec_envs_url\" takes "
+                       "http://host:port/path or \"off\"", &value[1]);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -228,7 +237,7 @@ ngx_kexec_envs_failed(ngx_kexec_execution_t *ex, const char *fmt, ...)
 
     if (ex->state != NGX_KEXEC_EX_SETUP) {
 
-        /* the link was lost meanwhile: they are asked for once more */
+        /* the link was lost meanwhile, and they are asked for once more */
 
         return;
     }

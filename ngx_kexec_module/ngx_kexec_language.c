@@ -60,6 +60,23 @@ static ngx_int_t ngx_kexec_language_put(ngx_kexec_out_t *out, ngx_str_t *text);
 static ngx_uint_t ngx_kexec_language_has(ngx_str_t *text, u_char c);
 
 
+/* bash's own: an assignment fails, or does nothing */
+
+static ngx_str_t  ngx_kexec_language_readonly[] = {
+    ngx_string("BASHOPTS"),
+    ngx_string("BASH_ARGC"),
+    ngx_string("BASH_ARGV"),
+    ngx_string("BASH_LINENO"),
+    ngx_string("BASH_SOURCE"),
+    ngx_string("BASH_VERSINFO"),
+    ngx_string("EUID"),
+    ngx_string("PPID"),
+    ngx_string("SHELLOPTS"),
+    ngx_string("UID"),
+    ngx_null_string
+};
+
+
 static ngx_kexec_language_word_t  ngx_kexec_language_words[] = {
     { ngx_string("python"), NGX_KEXEC_LANG_PYTHON },
     { ngx_string("python3"), NGX_KEXEC_LANG_PYTHON },
@@ -435,8 +452,9 @@ const char *
 ngx_kexec_language_refuses(ngx_kexec_language_e lang, ngx_str_t *name,
     ngx_str_t *value)
 {
-    u_char  c;
-    size_t  i;
+    u_char      c;
+    size_t      i;
+    ngx_str_t  *own;
 
     if (ngx_kexec_language_snippets(lang) == NULL) {
         return "environment variables cannot be set in this language; "
@@ -489,6 +507,16 @@ ngx_kexec_language_refuses(ngx_kexec_language_e lang, ngx_str_t *name,
     {
         return "bash needs its own prompts PS1 and PS2 to tell when code "
                "has ended; use another name";
+    }
+
+    for (own = ngx_kexec_language_readonly; own->len; own++) {
+
+        if (own->len == name->len
+            && ngx_memcmp(own->data, name->data, own->len) == 0)
+        {
+            return "bash has a variable of its own by that name, which cannot "
+                   "be set; use another name";
+        }
     }
 
     return NULL;

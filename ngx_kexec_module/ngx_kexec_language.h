@@ -52,8 +52,8 @@ ngx_kexec_language_e ngx_kexec_language_find(ngx_str_t *name);
 /*
  * Can the language hold such a variable?  NULL, or a sentence for the caller
  * that says why not and what can be done.  Names: not empty, no '=' and no
- * NUL in any language; for bash also [A-Za-z_][A-Za-z0-9_]*, but not PS1 and
- * PS2.  Values: no NUL.
+ * NUL in any language; for bash also [A-Za-z_][A-Za-z0-9_]*, but not PS1, PS2
+ * and what is readonly (UID, ...).  Values: no NUL.
  */
 const char *ngx_kexec_language_refuses(ngx_kexec_language_e lang,
     ngx_str_t *name, ngx_str_t *value);

@@ -270,6 +270,7 @@ ngx_kexec_probe(ngx_kexec_execution_t *ex)
     }
 
     ngx_kexec_session_unmark(ex);
+    ngx_kexec_envs_stop(ex);
 
     ex->state = NGX_KEXEC_EX_PROBING;
     ex->log.action = "waiting for the kernel to be ready";
@@ -546,6 +547,11 @@ ngx_kexec_replaced(ngx_kexec_execution_t *ex)
     ex->kernel->fresh = 1;
 
     ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    if (ex->state == NGX_KEXEC_EX_SETUP) {
+        ex->silent.sent = 0;
+        ngx_kexec_probe(ex);
+    }
 }
 
 

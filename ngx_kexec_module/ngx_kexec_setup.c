@@ -45,12 +45,12 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
     ngx_str_t   source;
     ngx_uint_t  prepared;
 
+    ex->state = NGX_KEXEC_EX_SETUP;
+    ex->log.action = "preparing the kernel";
+
     if (ex->mark || ex->fetch) {
         return;
     }
-
-    ex->state = NGX_KEXEC_EX_SETUP;
-    ex->log.action = "preparing the kernel";
 
     for ( ;; ) {
 

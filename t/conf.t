@@ -47,6 +47,9 @@ my @refused = (
     ["kexec_pass without a scheme", undef,
      "location: location / { kexec_pass jupyter; }",
      'invalid URL "jupyter": "kexec_pass" takes'],
+    ["kexec_pass with arguments", undef,
+     "location: location / { kexec_pass http://jupyter/base?x=y; }",
+     'invalid URL "http://jupyter/base?x=y": "kexec_pass" takes'],
     ["kexec_pass with a scheme alone", undef,
      "location: location / { kexec_pass http://; }",
      'invalid URL "http://": "kexec_pass" takes'],
@@ -221,6 +224,7 @@ my @refused = (
      } ["without a scheme", "127.0.0.1:80/envs", 'takes http://host:port/path or "off"'],
        ["with TLS", "https://127.0.0.1/envs", 'takes http://host:port/path or "off"'],
        ["with a bad port", "http://127.0.0.1:x/envs", 'invalid port in "kexec_envs_url"'],
+       ["with arguments but no path", "http://127.0.0.1:80?of=me", 'takes http://host:port/path or "off"'],
        ["with an unknown host", "http://nobody.invalid/", 'host not found in "kexec_envs_url"'],
        ["twice", "off; kexec_envs_url http://127.0.0.1/", '"kexec_envs_url" directive is duplicate']),
 

@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 variables = Variables()
 CONF = ("kexec_envs_url http://127.0.0.1:%d/envs?of=me; kexec_env COMMON here; kexec_env BOTH kexec_env;"
-        " kexec_jupyter_timeout 2s;" % variables.server_address[1])
+        " kexec_jupyter_timeout 7s;" % variables.server_address[1])
 GIVEN = {"GLOBAL": "it's \"given\"\n$HOME \U0001f600", "BOTH": "url"}
 
 
@@ -160,15 +160,57 @@ def client_leaves(server, rounds):
             is_((told(b), result(b)), ("ok", repr(GIVEN["GLOBAL"])[1:-1]), "and its variables")
 
 
+@scenario(rounds=1, many=50)
+def kernel_dies(server, rounds):
+    """Or is restarted by somebody while variables are asked for: the new one is prepared, and its session says so."""
+    context = server.create_context()
+    for i in range(rounds):
+        for how in ("killed", "restarted"):
+            for leaves in (False, True):
+                server.request("POST", "/contexts/%s/restart" % context)
+                variables.set(None)
+                a = server.execute("1", context, headers={"X-Access-Token": "a"})
+                variables.wait_asked()
+                pid = kernel_pid(server.kernel(context))
+                if how == "killed":
+                    os.kill(pid, 9)
+                else:
+                    server.rest("POST", "/api/kernels/%s/restart" % server.kernel(context))
+                wait_until(lambda: kernel_pid(server.kernel(context)) not in (None, pid), 20, "the new process")
+                time.sleep(1.5)         # in which its first messages come
+                if leaves:
+                    a.reset()
+                sent = time.monotonic()
+                b = server.execute(look("GLOBAL"), context, headers={"X-Access-Token": "b"})
+                variables.set(GIVEN)
+                is_((told(b), result(b)), ("ok", repr(GIVEN["GLOBAL"])[1:-1]), "%s: the next one runs" % how)
+                within(b.finished_at - sent, 3, "at once")
+                if not leaves:
+                    is_((told(a), result(a)), ("ok", "1"), "so did the first one")
+                isnt(json.loads(server.session(context)["name"])["process"], 0, "and a new nginx will know the process")
+
+
+def kernel_pid(kernel):
+    """Of the process that has the kernel's connection file."""
+    for pid in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/cmdline" % pid) as f:
+                if "ipykernel" in f.read() and kernel in open("/proc/%s/cmdline" % pid).read():
+                    return int(pid)
+        except (OSError, ValueError):
+            pass
+    return None
+
+
 @scenario(rounds=1, many=20)
 def odd_ones(server, rounds):
     """What a language cannot hold is left out and said in the log; nothing else is lost by it."""
     for i in range(rounds):
-        variables.set({**GIVEN, "a.dotted-name": "x", "NUL": "\0", "NUMBER": 7})
+        variables.set({**GIVEN, "a.dotted-name": "x", "NUL": "\0", "NUMBER": 7, "UID": "5"})
         bash = server.create_context(language="bash")
         server.log.mark()
         is_(server.run("printf %s \"$GLOBAL\"", context_id=bash).text(), GIVEN["GLOBAL"], "bash has what it can hold")
-        for name in ("a.dotted-name", "NUL", "NUMBER"):
+        for name in ("a.dotted-name", "NUL", "NUMBER", "UID"):
             server.log.wait("variable \"%s\" of \"kexec_envs_url\" is left out" % name)
         python = server.create_context()
         is_(server.value(look("a.dotted-name", "NUL", "NUMBER", "BOTH"), python), repr(("x", None, None, "url")),
