@@ -508,6 +508,13 @@ ngx_http_kexec_add_pass(ngx_http_kexec_main_conf_t *kmcf,
             && ngx_strncmp(pass[i]->base.data, conf->base.data, conf->base.len)
                == 0)
         {
+            if (pass[i]->token && pass[i]->token->lengths) {
+
+                /* the next one's may be known without a request */
+
+                pass[i] = conf;
+            }
+
             return NGX_OK;
         }
     }

@@ -41,6 +41,15 @@ typedef struct {
 } ngx_kexec_stranger_t;
 
 
+/* a server that was asked in this round */
+
+typedef struct {
+    socklen_t                   socklen;
+    u_char                      sockaddr[NGX_SOCKADDRLEN];
+    ngx_uint_t                  answered;
+} ngx_kexec_sync_server_t;
+
+
 /* this worker's part */
 
 typedef struct {
@@ -57,6 +66,7 @@ typedef struct {
     ngx_kexec_context_t        *where;
     ngx_kexec_http_t           *http;
     ngx_array_t                *contexts;       /* before it began */
+    ngx_array_t                *servers;        /* ngx_kexec_sync_server_t */
     ngx_array_t                *seen;           /* ngx_kexec_id_t */
     ngx_array_t                *doomed;         /* ngx_kexec_id_t */
     ngx_uint_t                  adopted;
@@ -91,10 +101,15 @@ static ngx_http_kexec_loc_conf_t *ngx_kexec_sync_conf(ngx_kexec_sync_t *sync,
 static void ngx_kexec_sync_start(ngx_kexec_sync_t *sync);
 static void ngx_kexec_sync_next(ngx_kexec_sync_t *sync);
 static void ngx_kexec_sync_handler(ngx_kexec_http_t *http);
+static void ngx_kexec_sync_asked(ngx_kexec_sync_t *sync, ngx_uint_t answered);
+static ngx_uint_t ngx_kexec_sync_answered(ngx_kexec_sync_t *sync,
+    ngx_kexec_context_t *ctx);
 static void ngx_kexec_sync_failed(ngx_kexec_sync_t *sync,
     ngx_kexec_http_t *http);
-static void ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
+static ngx_int_t ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     ngx_kexec_jupyter_session_t *session);
+static ngx_uint_t ngx_kexec_sync_known(ngx_kexec_sync_t *sync,
+    ngx_kexec_id_t *session);
 static ngx_msec_t ngx_kexec_sync_stranger(ngx_kexec_sync_t *sync,
     ngx_kexec_id_t *session);
 static void ngx_kexec_sync_adopt(ngx_kexec_sync_t *sync,
@@ -242,12 +257,14 @@ ngx_kexec_sync_start(ngx_kexec_sync_t *sync)
 
     sync->contexts = ngx_kexec_zone_list(sync->kmcf->zone, pool);
     sync->where = ngx_palloc(pool, sizeof(ngx_kexec_context_t));
+    sync->servers = ngx_array_create(pool, 2, sizeof(ngx_kexec_sync_server_t));
     sync->seen = ngx_array_create(pool, 16, sizeof(ngx_kexec_id_t));
     sync->doomed = ngx_array_create(pool, 4, sizeof(ngx_kexec_id_t));
     sync->strangers = ngx_array_create(strangers, 4,
                                        sizeof(ngx_kexec_stranger_t));
 
-    if (sync->contexts == NULL || sync->where == NULL || sync->seen == NULL
+    if (sync->contexts == NULL || sync->where == NULL
+        || sync->servers == NULL || sync->seen == NULL
         || sync->doomed == NULL || sync->strangers == NULL)
     {
         ngx_destroy_pool(strangers);
@@ -306,17 +323,78 @@ ngx_kexec_sync_next(ngx_kexec_sync_t *sync)
             }
         }
 
-        sync->failed = 1;
+        ngx_kexec_sync_asked(sync, 0);
     }
 
     ngx_kexec_sync_end(sync);
 }
 
 
+/* what the server at sync->where said, or did not say */
+
+static void
+ngx_kexec_sync_asked(ngx_kexec_sync_t *sync, ngx_uint_t answered)
+{
+    ngx_kexec_sync_server_t  *server;
+
+    if (answered) {
+        sync->answered = 1;
+
+    } else {
+        sync->failed = 1;
+    }
+
+    server = ngx_array_push(sync->servers);
+
+    if (server) {
+        server->socklen = sync->where->socklen;
+        ngx_memcpy(server->sockaddr, sync->where->sockaddr, server->socklen);
+        server->answered = answered;
+    }
+}
+
+
+/*
+ * Did the context's server tell all its sessions?  One that is "down", or whose
+ * token only requests know, was not asked, and one address may have several
+ * Jupyter Servers behind it.
+ */
+
+static ngx_uint_t
+ngx_kexec_sync_answered(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
+{
+    ngx_uint_t                i, answered;
+    ngx_kexec_sync_server_t  *server;
+
+    answered = 0;
+    server = sync->servers->elts;
+
+    for (i = 0; i < sync->servers->nelts; i++) {
+
+        if (ngx_cmp_sockaddr((struct sockaddr *) server[i].sockaddr,
+                             server[i].socklen,
+                             (struct sockaddr *) ctx->sockaddr, ctx->socklen,
+                             1)
+            != NGX_OK)
+        {
+            continue;
+        }
+
+        if (!server[i].answered) {
+            return 0;
+        }
+
+        answered = 1;
+    }
+
+    return answered;
+}
+
+
 static void
 ngx_kexec_sync_handler(ngx_kexec_http_t *http)
 {
-    ngx_uint_t                    i;
+    ngx_uint_t                    i, answered;
     ngx_array_t                  *sessions;
     ngx_kexec_sync_t             *sync;
     ngx_kexec_jupyter_session_t  *session;
@@ -336,16 +414,19 @@ ngx_kexec_sync_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    sync->answered = 1;
+    answered = 1;
 
     /* of two sessions of one context the younger one comes last */
 
     session = sessions->elts;
 
     for (i = sessions->nelts; i > 0; i--) {
-        ngx_kexec_sync_session(sync, &session[i - 1]);
+        if (ngx_kexec_sync_session(sync, &session[i - 1]) != NGX_OK) {
+            answered = 0;
+        }
     }
 
+    ngx_kexec_sync_asked(sync, answered);
     ngx_kexec_sync_delete(sync);
 }
 
@@ -355,7 +436,7 @@ ngx_kexec_sync_failed(ngx_kexec_sync_t *sync, ngx_kexec_http_t *http)
 {
     u_char  *p, *last;
 
-    sync->failed = 1;
+    ngx_kexec_sync_asked(sync, 0);
 
     p = sync->why;
     last = p + NGX_KEXEC_FAILURE_LEN;
@@ -387,7 +468,7 @@ ngx_kexec_sync_failed(ngx_kexec_sync_t *sync, ngx_kexec_http_t *http)
 }
 
 
-static void
+static ngx_int_t
 ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     ngx_kexec_jupyter_session_t *session)
 {
@@ -397,13 +478,12 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     ngx_kexec_context_t   ctx, known;
 
     if (ngx_kexec_session_parse(session, &ctx) != NGX_OK) {
-        return;
+        return NGX_OK;
     }
 
     seen = ngx_array_push(sync->seen);
     if (seen == NULL) {
-        sync->failed = 1;
-        return;
+        return NGX_ERROR;
     }
 
     *seen = session->session;
@@ -416,14 +496,21 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
             || known.state != NGX_KEXEC_CONTEXT_READY
             || known.epoch <= ctx.epoch))
     {
-        return;
+        return NGX_OK;
+    }
+
+    if (ngx_kexec_sync_known(sync, &ctx.session)) {
+
+        /* it was deleted since Jupyter was asked */
+
+        return NGX_OK;
     }
 
     if (ctx.prepared
         && ngx_kexec_zone_seen(sync->kmcf->zone) < NGX_KEXEC_SEEN_ALL)
     {
         ngx_kexec_sync_adopt(sync, &ctx);
-        return;
+        return NGX_OK;
     }
 
     /*
@@ -434,14 +521,14 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     age = ngx_kexec_sync_stranger(sync, &ctx.session);
 
     if (age < 2 * sync->conf->ready_timeout) {
-        return;
+        return NGX_OK;
     }
 
     if (ctx.prepared
         && ngx_kexec_zone_find(sync->kmcf->zone, &id, &known) != NGX_OK)
     {
         ngx_kexec_sync_adopt(sync, &ctx);
-        return;
+        return NGX_OK;
     }
 
     seen = ngx_array_push(sync->doomed);
@@ -449,6 +536,28 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     if (seen) {
         *seen = ctx.session;
     }
+
+    return NGX_OK;
+}
+
+
+/* did the zone know the session when the round began? */
+
+static ngx_uint_t
+ngx_kexec_sync_known(ngx_kexec_sync_t *sync, ngx_kexec_id_t *session)
+{
+    ngx_uint_t            i;
+    ngx_kexec_context_t  *ctx;
+
+    ctx = sync->contexts->elts;
+
+    for (i = 0; i < sync->contexts->nelts; i++) {
+        if (ngx_kexec_sync_same(&ctx[i].session, session)) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -571,28 +680,27 @@ ngx_kexec_sync_end(ngx_kexec_sync_t *sync)
                       "%ui contexts were found in Jupyter", sync->adopted);
     }
 
-    if (!sync->failed) {
+    seen = sync->seen->elts;
+    ctx = sync->contexts->elts;
 
-        seen = sync->seen->elts;
-        ctx = sync->contexts->elts;
+    for (i = 0; i < sync->contexts->nelts; i++) {
 
-        for (i = 0; i < sync->contexts->nelts; i++) {
+        /* one that Jupyter gave up gets a new session on its next use */
 
-            /* one that Jupyter gave up gets a new session on its next use */
+        if (ctx[i].kernel.len == 0 || ctx[i].session.len == 0
+            || !ngx_kexec_sync_answered(sync, &ctx[i]))
+        {
+            continue;
+        }
 
-            if (ctx[i].kernel.len == 0 || ctx[i].session.len == 0) {
-                continue;
+        for (n = 0; n < sync->seen->nelts; n++) {
+            if (ngx_kexec_sync_same(&seen[n], &ctx[i].session)) {
+                break;
             }
+        }
 
-            for (n = 0; n < sync->seen->nelts; n++) {
-                if (ngx_kexec_sync_same(&seen[n], &ctx[i].session)) {
-                    break;
-                }
-            }
-
-            if (n == sync->seen->nelts) {
-                ngx_kexec_zone_lost(zone, &ctx[i]);
-            }
+        if (n == sync->seen->nelts) {
+            ngx_kexec_zone_lost(zone, &ctx[i]);
         }
     }
 

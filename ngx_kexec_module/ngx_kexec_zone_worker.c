@@ -368,6 +368,10 @@ ngx_kexec_worker_sweep(ngx_event_t *ev)
 
     ngx_kexec_worker_sweep_slots(zone);
 
+    /* for want of an eventfd nobody may have woken this worker */
+
+    ngx_kexec_worker_notices(NULL);
+
     ngx_add_timer(ev, NGX_KEXEC_SWEEP_TIME);
 }
 

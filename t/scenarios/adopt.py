@@ -96,6 +96,34 @@ def deleted_behind(server, rounds):
 
 
 @scenario(workers=(1, 4), quick=(4,))
+def not_asked(server, rounds):
+    """A Jupyter that is not asked for its sessions keeps its contexts: it is being drained, or only requests know
+    its token."""
+    path = os.path.join(server.run_dir, "nginx.conf")
+    with open(path) as f:
+        conf = f.read()
+    context = server.create_context()
+    told(server.run("x = 1", context_id=context))
+    drained = re.sub(r"(upstream jupyter \{\s+server [^;]+);", r"\1 down;", conf)
+    by_request = re.sub(r"kexec_token_file [^;]+;", "set $of_request %s; kexec_token $of_request;" % server.token,
+                        re.sub(r"kexec_default_context [^;]+;", "", conf))
+    try:
+        for name, changed in (("drained", drained), ("a token of requests", by_request)):
+            isnt(changed, conf, "%s: another configuration" % name)
+            with open(path, "w") as f:
+                f.write(changed)
+            old = server.workers()
+            server.reload()
+            wait_until(lambda: not any(map(is_alive, old)), 10, "the old workers' end")
+            time.sleep(1)           # some rounds of kexec_sync
+            is_(server.value("x", context), "1", "%s: the context is there" % name)
+    finally:
+        with open(path, "w") as f:
+            f.write(conf)
+        server.reload()
+
+
+@scenario(workers=(1, 4), quick=(4,))
 def strangers(server, rounds):
     """Sessions of ours that the zone does not know: one whose making was interrupted goes, another one is adopted."""
     context = server.create_context()

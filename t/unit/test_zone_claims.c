@@ -134,6 +134,16 @@ test_notices(void **state)
     assert_int_equal(own[1].notices, 0);
     leave(1);
 
+    /* a worker that nobody can wake finds them as well */
+
+    assert_int_equal(enter(0, ref), NGX_OK);
+    assert_int_equal(enter(1, ref), NGX_AGAIN);
+    leave(0);
+    stub_timers(1);
+    assert_int_equal(own[1].notices, 1);
+    leave(1);
+    own[1].notices = 0;
+
     /* handlers end each other's claims */
 
     assert_int_equal(watch(1, ref), NGX_OK);
