@@ -1,5 +1,6 @@
 # make run      installs what is missing, builds, and runs the module in front
 #               of a Jupyter Server until Ctrl-C
+# make deps     installs what the tests need; "make test" does that itself
 # make test     everything that is tested, but the packages and the image
 # make bench    measures, and writes docs/benchmarks.md
 # make deb      Debian packages for the release of this machine, in build/deb

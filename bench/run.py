@@ -435,7 +435,7 @@ def machine():
 
     yield "%d processors (%s), %d GB, Linux %s" % (
         os.cpu_count(), first(r"^model name\s*: (.*)", "/proc/cpuinfo"),
-        round(int(first(r"^MemTotal:\s+(\d+)", "/proc/meminfo")) / 1024 ** 2), os.uname().release)
+        round(int(first(r"^MemTotal:\s+(\d+)", "/proc/meminfo")) / 1024 ** 2), os.uname().release.split("-")[0])
     yield first(r'^PRETTY_NAME="(.*)"', "/etc/os-release") + ": " + ", ".join(
         map(version, ("nginx", "jupyter-server", "python3-ipykernel", "gcc")))
     head = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True)

@@ -246,17 +246,6 @@ ngx_kexec_client_end(ngx_kexec_client_t *client)
 }
 
 
-void
-ngx_kexec_client_cancel(ngx_kexec_client_t *client)
-{
-    client->gone = NULL;
-
-    if (client->keepalive.timer_set) {
-        ngx_del_timer(&client->keepalive);
-    }
-}
-
-
 static void
 ngx_kexec_client_cleanup(void *data)
 {

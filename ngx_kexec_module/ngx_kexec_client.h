@@ -102,8 +102,5 @@ ngx_uint_t ngx_kexec_client_full(ngx_kexec_client_t *client);
  */
 void ngx_kexec_client_end(ngx_kexec_client_t *client);
 
-/* forgets about the client without a stream: an answer follows instead */
-void ngx_kexec_client_cancel(ngx_kexec_client_t *client);
-
 
 #endif /* _NGX_KEXEC_CLIENT_H_INCLUDED_ */

@@ -70,7 +70,7 @@ ngx_command_t  ngx_http_kexec_commands[] = {
       &ngx_http_kexec_nonzero },
 
     { ngx_string("kexec_pass"),
-      NGX_HTTP_LOC_CONF|NGX_HTTP_LMT_CONF|NGX_CONF_TAKE1,
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_http_kexec_pass,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -562,11 +562,10 @@ ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 #if (NGX_PCRE)
         || clcf->regex
 #endif
-        || clcf->exact_match || clcf->noname)
+        || clcf->exact_match)
     {
         return "works in a prefix location only, not in an exact one, one "
-               "given by a regular expression, a named one, or inside the "
-               "\"if\" statement";
+               "given by a regular expression, or a named one";
     }
 
     ngx_memzero(&u, sizeof(ngx_url_t));

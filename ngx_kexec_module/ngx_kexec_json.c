@@ -321,39 +321,6 @@ ngx_kexec_json_equal(ngx_str_t *inside, const char *name)
 }
 
 
-ngx_int_t
-ngx_kexec_json_integer(ngx_str_t *value)
-{
-    u_char     *p;
-    size_t      len;
-    ngx_int_t   n, digit;
-
-    if (value->len == 0) {
-        return NGX_ERROR;
-    }
-
-    p = value->data;
-    n = 0;
-
-    for (len = value->len; len--; p++) {
-
-        if (*p < '0' || *p > '9') {
-            return NGX_ERROR;
-        }
-
-        digit = *p - '0';
-
-        if (n > (NGX_MAX_INT_T_VALUE - digit) / 10) {
-            return NGX_ERROR;
-        }
-
-        n = n * 10 + digit;
-    }
-
-    return n;
-}
-
-
 /* walks over one value; NULL if there is none, or it is nested too deep */
 
 static u_char *

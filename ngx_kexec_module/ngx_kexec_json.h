@@ -107,9 +107,6 @@ ngx_int_t ngx_kexec_json_string(ngx_str_t *value, ngx_str_t *text);
 /* is the inside of a string (a key) that ASCII text, however it is escaped? */
 ngx_uint_t ngx_kexec_json_equal(ngx_str_t *inside, const char *name);
 
-/* a non-negative integer that fits, else NGX_ERROR */
-ngx_int_t ngx_kexec_json_integer(ngx_str_t *value);
-
 
 /* plain bytes, as they are */
 ngx_int_t ngx_kexec_out_write(ngx_kexec_out_t *out, const void *data,

@@ -56,8 +56,7 @@ my @refused = (
     ["kexec_pass in a location by regular expression", undef,
      "location: location ~ /x { kexec_pass http://jupyter; }",
      '"kexec_pass" directive works in a prefix location only, not in an '
-     . 'exact one, one given by a regular expression, a named one, or inside '
-     . 'the "if" statement'],
+     . 'exact one, one given by a regular expression, or a named one'],
     ["kexec_pass in an exact location", undef,
      "location: location = /health { kexec_pass http://jupyter; }",
      '"kexec_pass" directive works in a prefix location only'],
@@ -66,7 +65,10 @@ my @refused = (
      '"kexec_pass" directive works in a prefix location only'],
     ["kexec_pass inside an if", undef,
      "location: location / { if (\$arg_x) { kexec_pass http://jupyter; } }",
-     '"kexec_pass" directive'],
+     '"kexec_pass" directive is not allowed here'],
+    ["kexec_pass inside limit_except", undef,
+     "location: location / { limit_except GET { kexec_pass http://jupyter; } }",
+     '"kexec_pass" directive is not allowed here'],
     ["kexec_pass in a server", undef,
      "location: kexec_pass http://jupyter;",
      '"kexec_pass" directive is not allowed here'],

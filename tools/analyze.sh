@@ -3,7 +3,8 @@
 # gcc -fanalyzer and clang-tidy over the module's sources.  What docs/analysis.md
 # explains is passed over; the rest is printed, the last line is the sum.
 #
-#   BUILD_DIR   build    where the module was built
+#   BUILD_DIR   build                   where the module was built
+#   NGINX_SRC   /usr/share/nginx/src    nginx-dev's folder
 
 set -uo pipefail
 

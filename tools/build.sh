@@ -4,6 +4,7 @@
 #
 #   BUILD_DIR   where to build (build); another one, such as build/asan, can
 #               live beside it
+#   NGINX_SRC   nginx-dev's folder (/usr/share/nginx/src)
 #   CC          the compiler (gcc)
 #   CC_OPT      more flags for the compiler, such as -fsanitize=address
 #   LD_OPT      more flags for the linker

@@ -7,6 +7,7 @@
 #
 #   IMAGE        ngx-kexec            its name
 #   DOCKERFILE   docker/Dockerfile    what it is built from
+#   NPM_CONFIG_USERCONFIG   ~/.npmrc  npm's settings
 
 set -euo pipefail
 

@@ -410,39 +410,6 @@ test_equal(void **state)
 }
 
 
-static void
-test_integer(void **state)
-{
-    size_t     i;
-    ngx_str_t  value;
-
-    static const struct {
-        const char  *text;
-        ngx_int_t    n;
-    } cases[] = {
-        { "0", 0 },
-        { "42", 42 },
-        { "9223372036854775807", 9223372036854775807 },
-        { "9223372036854775808", NGX_ERROR },
-        { "92233720368547758070", NGX_ERROR },
-        { "-1", NGX_ERROR },
-        { "1.0", NGX_ERROR },
-        { "1e3", NGX_ERROR },
-        { "NaN", NGX_ERROR },
-        { "\"1\"", NGX_ERROR },
-        { "null", NGX_ERROR },
-        { "", NGX_ERROR }
-    };
-
-    (void) state;
-
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        value = unit_str(cases[i].text);
-        assert_true(ngx_kexec_json_integer(&value) == cases[i].n);
-    }
-}
-
-
 typedef ngx_int_t (*writer_pt)(ngx_kexec_out_t *out, ngx_str_t *text);
 
 
@@ -643,7 +610,6 @@ main(void)
         cmocka_unit_test(test_iterate_unchecked),
         cmocka_unit_test(test_member),
         cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_integer),
         cmocka_unit_test(test_write_value),
         cmocka_unit_test(test_write_inside),
         cmocka_unit_test(test_write_text),
