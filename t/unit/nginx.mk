@@ -17,7 +17,8 @@ NGX_CPPFLAGS := -isystem $(NGX_SRC)/src/core -isystem $(NGX_SRC)/src/event \
     -isystem $(NGX_SRC)/src/os/unix -isystem $(NGX_INC)
 
 NGX_HTTP_CPPFLAGS := -isystem $(NGX_SRC)/src/http \
-    -isystem $(NGX_SRC)/src/http/modules -isystem $(NGX_SRC)/src/http/v2
+    -isystem $(NGX_SRC)/src/http/modules -isystem $(NGX_SRC)/src/http/v2 \
+    -isystem $(NGX_SRC)/src/http/v3
 
 # Debian's configure runs from its own directory and writes to --builddir alone
 
