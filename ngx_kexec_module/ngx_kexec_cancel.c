@@ -85,7 +85,7 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 
         if (ex->kernel == NULL || ex->kernel->link == NULL) {
             ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
-                           "interrupted before its code ran");
+                           "interrupted, the code %s", ngx_kexec_orphan(ex));
             ngx_kexec_done(ex);
             return;
         }
@@ -121,6 +121,17 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
         break;
 
     case NGX_KEXEC_EX_BUSY:
+
+        if (ex->ask.reply) {
+
+            /* it has ended: only its output is waited for */
+
+            if (ex->client == NULL) {
+                ngx_kexec_run_end(ex);
+            }
+
+            return;
+        }
 
         if (ex->interrupts && !(ex->waits & (1 << NGX_KEXEC_WAIT_STUCK))) {
             ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
@@ -187,7 +198,8 @@ ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
         return ex->recover;
     }
 
-    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->ask.idle;
+    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->ask.reply
+           && !ex->ask.idle;
 }
 
 
@@ -399,6 +411,21 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
             return;
         }
 
+        if (ex->state == NGX_KEXEC_EX_PROBING) {
+
+            if (ex->http && !ex->asking) {
+                ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);
+                return;
+            }
+
+            /* that is a dead worker's code, ours is not sent yet */
+
+            ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
+                           "earlier code in the kernel does not end after an "
+                           "interrupt, the code %s", ngx_kexec_orphan(ex));
+            return;
+        }
+
         /* interrupts go on; the client has waited long enough */
 
         ngx_kexec_tell_end(ex);
@@ -409,9 +436,12 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
                   "the kernel does not end its code after an interrupt and "
                   "is restarted, its variables are lost");
 
-    ngx_kexec_tell(ex, "ContextRestarted", "the kernel did not end its code "
+    ngx_kexec_tell(ex, "ContextRestarted", "the kernel did not end %s "
                    "within %M s after an interrupt and was restarted, its "
-                   "variables are lost", ex->conf->interrupt_timeout / 1000);
+                   "variables are lost",
+                   ex->state == NGX_KEXEC_EX_PROBING
+                   ? "what ran there before the code" : "its code",
+                   ex->conf->interrupt_timeout / 1000);
     ngx_kexec_tell_end(ex);
 
     ngx_kexec_restart(ex);

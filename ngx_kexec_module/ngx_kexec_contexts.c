@@ -465,6 +465,13 @@ ngx_kexec_create_body(ngx_http_request_t *r)
         return;
     }
 
+    if (ngx_strlchr(cwd.data, cwd.data + cwd.len, '\0')) {
+        ngx_str_set(&text, "The working directory's path has a NUL character, "
+                    "which no path can have");
+        ngx_kexec_answer_text(r, NGX_HTTP_BAD_REQUEST, &text);
+        return;
+    }
+
     create = ngx_pcalloc(r->pool, sizeof(ngx_kexec_create_t));
     cln = ngx_http_cleanup_add(r, 0);
 

@@ -687,6 +687,15 @@ ngx_kexec_fail(ngx_kexec_execution_t *ex, ngx_uint_t status, const char *name,
 
     ngx_kexec_tell(ex, name, "%V", &ex->sentence);
     ngx_kexec_tell_end(ex);
+
+    if (ex->recover) {
+
+        /* an orphan may be being interrupted */
+
+        ngx_kexec_leave(ex);
+        return;
+    }
+
     ngx_kexec_done(ex);
 }
 

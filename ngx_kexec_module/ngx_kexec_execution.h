@@ -293,6 +293,7 @@ void ngx_kexec_run_message(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
 void ngx_kexec_run_fence(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
+void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
 
 void ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex);

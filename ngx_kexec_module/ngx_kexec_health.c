@@ -285,7 +285,12 @@ ngx_kexec_startup_missing(ngx_http_kexec_loc_conf_t *conf, ngx_str_t *why)
 
     for (i = 0; i < ngx_kexec_defaults->nelts; i++) {
 
-        if (d[i].conf != conf || d[i].settled) {
+        /* limit_except and "if" have a configuration of their own */
+
+        if (d[i].conf->defaults != conf->defaults
+            || d[i].conf->upstream.upstream != conf->upstream.upstream
+            || d[i].settled)
+        {
             continue;
         }
 

@@ -160,6 +160,10 @@ ngx_kexec_connect_anew(ngx_kexec_execution_t *ex)
     ngx_log_error(NGX_LOG_INFO, &ex->log, 0,
                   "nothing comes through the link, it is opened anew");
 
+    /* a call on the kernel's behalf uses what is discarded with it */
+
+    ngx_kexec_session_unmark(ex);
+
     ex->deaf++;
 
     ngx_kexec_kernel_discard(ex->kernel);
@@ -210,6 +214,7 @@ ngx_kexec_opened(void *data)
         if (ex->other) {
             ex->other = 0;
 
+            ngx_kexec_ask_no_more(ex);
             ngx_kexec_kernel_discard(ex->kernel);
             ex->kernel = NULL;
 
@@ -591,7 +596,7 @@ ngx_kexec_closed(void *data, ngx_uint_t status, const char *reason)
         ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
                        "JupyterUnavailable",
                        "Jupyter refused the server's token (%ui), the code "
-                       "did not run", status);
+                       "%s", status, ngx_kexec_orphan(ex));
         return;
     }
 
@@ -764,6 +769,12 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     case NGX_KEXEC_EX_SETUP:
         ex->silent.sent = 0;
         ex->step = 0;
+
+        /* whose process it was that did not end after an interrupt */
+
+        ex->interrupts = 0;
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
         break;
 
     case NGX_KEXEC_EX_SENT:
@@ -776,7 +787,7 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 
         /* there is nothing left to be put back */
 
-        ngx_kexec_done(ex);
+        ngx_kexec_leave(ex);
         return;
 
     case NGX_KEXEC_EX_RESTARTING:

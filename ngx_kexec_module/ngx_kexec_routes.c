@@ -334,6 +334,13 @@ ngx_kexec_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *type,
     ngx_chain_t          out;
     ngx_kexec_report_t  *report;
 
+    /*
+     * nginx gives a body that nobody reads lingering_timeout, and a connection
+     * where that has passed is not kept.  This answer may have taken longer.
+     */
+
+    r->connection->read->timedout = 0;
+
     report = ngx_kexec_report(r);
 
     if (report && report->status == NGX_KEXEC_STATUS_NONE && status >= 400) {

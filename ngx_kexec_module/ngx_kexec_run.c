@@ -34,7 +34,6 @@ static void ngx_kexec_run_keep_error(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
 static void ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
-static void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
 static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
@@ -94,6 +93,20 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
         if (reply.status == NGX_KEXEC_REPLY_ERROR) {
             ngx_kexec_run_keep_error(ex, msg);
+        }
+
+        /*
+         * The code has ended, however long its output and idle are on their
+         * way: it is out of time no more, and nothing is to be interrupted.
+         */
+
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_TIMEOUT);
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+        if (ex->client == NULL) {
+            ngx_kexec_run_end(ex);
+            return;
         }
 
         ngx_kexec_run_replied(ex);
@@ -281,7 +294,7 @@ ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 }
 
 
-static void
+void
 ngx_kexec_run_end(ngx_kexec_execution_t *ex)
 {
     ex->fence.sent = 0;

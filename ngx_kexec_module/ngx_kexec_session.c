@@ -461,7 +461,8 @@ ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
 
     ctx->epoch = (uint32_t) n;
 
-    json = json_loadb((char *) session->name.data, session->name.len, 0, NULL);
+    json = json_loadb((char *) session->name.data, session->name.len,
+                      JSON_ALLOW_NUL, NULL);
 
     rc = ngx_kexec_session_members(json, ctx);
 

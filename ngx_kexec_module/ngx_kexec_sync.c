@@ -195,6 +195,7 @@ ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
 {
     ngx_uint_t                   i, n;
     ngx_kexec_context_t          ctx[NGX_KEXEC_SYNC_IDLE];
+    ngx_http_kexec_loc_conf_t   *conf;
     ngx_http_kexec_main_conf_t  *kmcf;
 
     kmcf = sync->kmcf;
@@ -203,8 +204,11 @@ ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
                             NGX_KEXEC_SYNC_IDLE);
 
     for (i = 0; i < n; i++) {
-        ngx_kexec_operation_expire(kmcf, ngx_kexec_sync_conf(sync, &ctx[i]),
-                                   &ctx[i]);
+        conf = ngx_kexec_sync_conf(sync, &ctx[i]);
+
+        if (conf) {
+            ngx_kexec_operation_expire(kmcf, conf, &ctx[i]);
+        }
     }
 }
 
@@ -235,7 +239,7 @@ ngx_kexec_sync_conf(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
         }
     }
 
-    return conf[0];
+    return NULL;
 }
 
 

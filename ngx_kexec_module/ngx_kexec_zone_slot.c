@@ -472,9 +472,17 @@ void
 ngx_kexec_slot_tell_watchers(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx)
 {
-    uint32_t  i;
+    uint32_t  i, last;
+
+    last = NGX_KEXEC_NONE;
 
     for (i = ctx->watchers; i != NGX_KEXEC_NONE; i = zone->claims[i].next) {
+        last = i;
+    }
+
+    /* who came first stands last */
+
+    for (i = last; i != NGX_KEXEC_NONE; i = zone->claims[i].prev) {
         ngx_kexec_slot_notice(zone, &zone->claims[i]);
     }
 }

@@ -211,3 +211,20 @@ is(scalar(jupyter_log(ev => "rest", path => "/api/status")), 1, "by one call");
 ["Allow: GET", "Allow: GET", "Location: http://localhost:$ENV{TEST_NGINX_PORT}/health"]
 --- response_body eval
 ["", '{"detail":"Method Not Allowed"}', ""]
+
+
+
+=== TEST 15: a default context that is not ready yet, of a location with two configurations
+--- jupyter
+{"start_delay": 1}
+--- location
+kexec_default_context python;
+limit_except POST {
+    allow all;
+}
+--- before
+jupyter_wait(ev => "session_created");
+--- request
+GET /health
+--- error_code: 503
+--- response_body_like: ^python: .*kernel

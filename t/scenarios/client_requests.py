@@ -164,9 +164,30 @@ def page(jupyter):
         nginx.log.check()
 
 
+def body_behind(jupyter):
+    """A body that nobody reads comes while its request waits: the connection is as good as before."""
+    with Nginx(jupyter, location="lingering_timeout 300ms;") as nginx:
+        context = nginx.create_context()
+        for method, path, name in (("POST", "/contexts/%s/restart" % context, "restart"),
+                                   ("DELETE", "/contexts/%s" % context, "session_delete")):
+            jupyter.set(**{name: {"delay_after": 0.6, "act": True}})
+            with socket.create_connection(("127.0.0.1", nginx.port)) as sock:
+                sock.settimeout(5)
+                head = "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n" % (method, path)
+                sock.sendall(head.encode())
+                time.sleep(0.1)         # it is parked
+                sock.sendall(b"{}")
+                is_(sock.recv(65536)[:15], b"HTTP/1.1 200 OK", "%s %s" % (method, name))
+                time.sleep(1)           # longer than nginx lingers
+                sock.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                is_(sock.recv(65536)[:15], b"HTTP/1.1 200 OK", "the next one on its connection")
+            jupyter.set(**{name: None})
+        nginx.log.check()
+
+
 def run(function):
     with ScriptedJupyter() as jupyter:
-        if function in (in_front, behind, page):
+        if function in (in_front, behind, page, body_behind):
             function(jupyter)
             return
         with Nginx(jupyter, env={"DEFAULT_CONTEXTS": "python"}) as nginx:
@@ -175,7 +196,7 @@ def run(function):
 
 
 if __name__ == "__main__":
-    for part in (conditional, interrupt_outlives, values, in_front, behind, page):
+    for part in (conditional, interrupt_outlives, values, in_front, behind, page, body_behind):
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
             run(part)
     done_testing()

@@ -52,6 +52,8 @@ def bad_cwd(server, rounds):
     os.makedirs(os.path.dirname(file), exist_ok=True)
     open(file, "w").close()
     for i in range(rounds):
+        answer = server.request("POST", "/contexts", {"cwd": "/tmp\0x"})
+        is_((answer.status, b"NUL" in answer.body), (400, True), "a NUL character: 400 in words")
         for path in ("/does/not/exist", file):
             answer = server.request("POST", "/contexts", {"cwd": path})
             is_(answer.status, 400, "%s: 400" % os.path.basename(path))

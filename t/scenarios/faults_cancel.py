@@ -220,11 +220,10 @@ def deadlines(server, rounds):
                  1.2, 3,
                  timeout=0.5),
             Case("in time", "sleep 0.2\nprint 1", "ok", "1\n", False, 0.1, 1, timeout=2),
-            Case("its reply comes late", "reply_first 1\nprint 1", None, "1\n", None, 0, 5, timeout=0.5),
+            Case("its idle comes late", "reply_first 1\nprint 1", "ok", "1\n", None, 0, 5, timeout=0.5),
             Case("its idle is lost", "drop_idle\nprint 1", "ok", "1\n", True, 1.5, 5, timeout=30),
             Case("tiny", "sleep 30", "ExecutionTimeout", "", False, 0, 1, timeout=0.001),
         ]
-        cases[5].told = "ExecutionTimeout"
         table(server, contexts, cases, "deadlines", 20)
         for case in cases:
             server.usable(case.context)
@@ -389,6 +388,47 @@ def wait_and_hanging_interrupt(server, rounds):
     is_((verdict(a), verdict(b), b.text()), ("ExecutionTimeout", "ok", "b\n"), "swallowing code is waited for")
     at_most(took(a), 3.5, "its client is not")
     is_(jupyter.log(mark, ev="kernel_restarted"), [], "nothing was restarted")
+
+
+@scenario(workers=2, many=5, location="kexec_interrupt_failure wait;")
+def wait_for_an_orphan(server, rounds):
+    """A dead worker's code swallows interrupts: who comes next is told that its code did not run, and it does not."""
+    jupyter = server.jupyter
+    server.deaths = True
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nswallow 4", context)
+        a.wait_for("stdout")
+        mark = jupyter.mark()
+        for pid in server.workers():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: port_answers(server.port), 5, "a new worker")
+        b = gather([server.execute("print b", context)], 12)[0]
+        is_(verdict(b), "KernelNotReady", "it is told")
+        ok("did not run" in value(b), "that its code did not run", value(b))
+        c = gather([server.execute("print c", context)], 12)[0]
+        is_((verdict(c), c.text()), ("ok", "c\n"), "once the orphan has ended the next one runs")
+        is_(jupyter.log(mark, ev="start", code="print b"), [], "and that code never did")
+
+
+@scenario(many=10)
+def ended_behind_its_output(server, rounds):
+    """The reply is there, output and idle are on their way for long: the code is over, nobody interrupts or restarts."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context, other = server.create_context(), server.create_context()
+        server.run("set v kept", context_id=context)
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 30\nlate_output 1.5\nreply_first 0.1", context)
+        late = server.execute("late_output 1.5\nreply_first 0.1", other, timeout=1)
+        a.wait_for("stdout")
+        left = a.close()
+        b = server.execute("get v", context)
+        gather([b, late], 12)
+        is_((verdict(b), b.text()), ("ok", "kept\n"), "the next one runs, with the variables")
+        at_most(b.finished_at - left, 2, "at once")
+        is_(jupyter.log(mark, ev="kernel_restarted"), [], "no kernel was restarted")
+        is_(verdict(late), "ok", "nor is a timeout over for code that has ended")
 
 
 RESTARTS = {

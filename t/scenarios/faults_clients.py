@@ -265,4 +265,25 @@ def queue_limits(server, rounds):
         ok(not server.ran("print no"), "none of them ran")
 
 
+
+@scenario(many=20)
+def first_use(server, rounds):
+    """Who waits for a default context while it is made runs in the order of arrival."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        jupyter.set(start_delay=0.5)
+        mark = jupyter.mark()
+        streams = []
+        for n in range(5):
+            streams.append(server.execute("print %d" % n, language="r"))
+            time.sleep(0.03)
+        gather(streams, 10)
+        is_([r["code"] for r in jupyter.log(mark, ev="start", silent=False)], ["print %d" % n for n in range(5)],
+            "in order")
+        jupyter.set(start_delay=None)
+        for context in server.request("GET", "/contexts").json():
+            if context["language"] == "r":
+                server.request("DELETE", "/contexts/" + context["id"])
+
+
 main()

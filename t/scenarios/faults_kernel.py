@@ -290,6 +290,28 @@ def replaced_in_setup(server, rounds):
             prepared(server, context, "so does the next one")
 
 
+@scenario(workers=2, many=5)
+def orphan_dies(server, rounds):
+    """An interrupt ends the process of a dead worker's code: the new one gets the time that it needs."""
+    jupyter = server.jupyter
+    server.deaths = True
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.kernel(context, "set", autorestart_delay=0.1, start_delay=3)
+        a = server.execute("print a\nswallow 60", context)
+        a.wait_for("stdout")
+        for pid in server.workers():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: port_answers(server.port), 5, "a new worker")
+        mark = jupyter.mark()
+        b = server.execute("print b", context)
+        jupyter.wait(since=mark, ev="interrupt")
+        jupyter.kernel(context, "die")
+        gather([b], 12)
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nobody restarts a kernel that starts")
+
+
 @scenario(many=10)
 def ready_too_late(server, rounds):
     """Code was sent, its process dies, the next one keeps the request but takes too long: what it was told is true, and the

@@ -158,4 +158,30 @@ def create_and_leave(server, rounds):
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
+
+@scenario(workers=(1, 4), quick=(4,))
+@with_jupyter("kexec_context_idle_timeout 1500ms;")
+def no_location_any_more(server, rounds):
+    """A reload takes the location away: contexts that nobody can reach stay where they are, and so do the workers."""
+    files = {}
+    for name in "nginx.conf", "http.conf":
+        with open(os.path.join(server.run_dir, name)) as f:
+            files[name] = f.read()
+
+    def write(change):
+        for name, conf in files.items():
+            with open(os.path.join(server.run_dir, name), "w") as f:
+                f.write(change(conf))
+        server.reload()
+
+    server.create_context()
+    try:
+        write(lambda conf: re.sub(r"kexec_pass [^;]*;", "return 204;", re.sub(r"kexec_default_context [^;]*;", "", conf)))
+        time.sleep(4)           # twice what makes a context idle
+    finally:
+        write(lambda conf: conf)
+    is_(server.log.lines("exited on signal"), [], "no worker died")
+    wait_until(lambda: server.request("GET", "/contexts").status == 200, 5, "the location")
+
+
 main(Nobody, quick=(4,))

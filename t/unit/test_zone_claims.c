@@ -173,10 +173,10 @@ test_notices(void **state)
     own[1].leaves->data = own[1].frees;
     own[1].leaves->context = ref;
 
-    /* watchers are told from the youngest to the oldest */
+    /* watchers are told in the order of their arrival */
 
-    assert_int_equal(ngx_kexec_claim_watch(zone, own[1].leaves), NGX_OK);
     assert_int_equal(watch(1, ref), NGX_OK);
+    assert_int_equal(ngx_kexec_claim_watch(zone, own[1].leaves), NGX_OK);
     leave(0);
     notices();
     assert_int_equal(own[1].notices, 1);
@@ -185,8 +185,8 @@ test_notices(void **state)
 
     /* the record is another claim's by now, and that has no notice */
 
-    assert_int_equal(watch(2, ref), NGX_OK);
     assert_int_equal(watch(1, ref), NGX_OK);
+    assert_int_equal(watch(2, ref), NGX_OK);
     own[1].leaves = &own[2].claim;
     own[1].watches = 1;
     own[1].notices = 0;
