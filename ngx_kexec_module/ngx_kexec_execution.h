@@ -49,7 +49,7 @@ typedef enum {
  * is not believed for longer than that, in ms.
  */
 #define NGX_KEXEC_ORPHAN_TIME       300
-#define NGX_KEXEC_ORPHAN_LATE_TIME  3000
+#define NGX_KEXEC_ORPHAN_LATE_TIME  2000
 
 /* whether a kernel was given up or deleted is looked at again after this */
 #define NGX_KEXEC_MISSED_TIME       100

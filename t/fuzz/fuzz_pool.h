@@ -98,7 +98,7 @@ pool_free(void)
 ngx_int_t
 ngx_strncasecmp(u_char *s1, u_char *s2, size_t n)
 {
-    return strncasecmp((char *) s1, (char *) s2, n);
+    return n ? strncasecmp((char *) s1, (char *) s2, n) : 0;
 }
 
 
