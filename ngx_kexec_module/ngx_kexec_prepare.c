@@ -207,21 +207,20 @@ ngx_kexec_opened(void *data)
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
 
+    if (ex->other) {
+        ex->other = 0;
+
+        ngx_kexec_ask_no_more(ex);
+        ngx_kexec_kernel_discard(ex->kernel);
+        ex->kernel = NULL;
+
+        ngx_kexec_connect(ex);
+        return;
+    }
+
     switch (ex->state) {
 
     case NGX_KEXEC_EX_LINKING:
-
-        if (ex->other) {
-            ex->other = 0;
-
-            ngx_kexec_ask_no_more(ex);
-            ngx_kexec_kernel_discard(ex->kernel);
-            ex->kernel = NULL;
-
-            ngx_kexec_connect(ex);
-            break;
-        }
-
         ngx_kexec_probe(ex);
         break;
 

@@ -660,6 +660,27 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
 
     if (state == NGX_KEXEC_KERNEL_IDLE && !ex->fence.sent) {
         ngx_kexec_fence(ex);
+
+        /* an idle kernel would have answered by then: see below */
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_QUIET_TIME);
+        return;
+    }
+
+    if (ex->fence.sent && ex->fence.late
+        && ngx_kexec_run_quiet(ex)
+           > (ngx_msec_t) NGX_KEXEC_SILENT_TIME << ngx_min(ex->deaf, 6))
+    {
+        /*
+         * The kernel is there, and nothing comes.  If that is the link's
+         * fault, another one brings the fence back; if the kernel is busy with
+         * somebody else's code, another one does no harm.
+         */
+
+        ex->cut = 1;
+        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RECONNECTING);
+
+        (void) ngx_kexec_connect_anew(ex);
     }
 }
 

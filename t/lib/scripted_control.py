@@ -245,6 +245,7 @@ KERNEL_ACTIONS = {
     "interrupt": lambda server, kernel, body: kernel.interrupt("somebody else"),
     "set": overrides, "message": message,
     "cut": each(lambda ws, body: ws.reset()),
+    "deaf": each(lambda ws, body: setattr(ws, "deaf", True)),
     "close": each(lambda ws, body: ws.close(body.get("code"), body.get("reason", ""))),
     "fragment": each(lambda ws, body: setattr(ws, "fragment", body.get("size", 7))),
 }

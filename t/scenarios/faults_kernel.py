@@ -102,6 +102,32 @@ def deaf_link(server, rounds):
         is_(len(server.jupyter.log(mark, ev="start", code="get x")), 1, "once")
 
 
+@scenario(many=5)
+def deaf_while_running(server, rounds):
+    """A link through which nothing comes any more: what is known is told, and the context lives."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(4)
+        for context in contexts:
+            server.run("print ready", context_id=context)
+        busy = server.execute("print busy\nsleep 3", contexts[2])
+        busy.wait_for("stdout")
+        for context in contexts:
+            jupyter.kernel(context, "deaf")
+        sent = [server.execute("print sent", contexts[0]), server.execute("print sent", contexts[1]), busy,
+                server.execute("lose 1\nprint lost", contexts[3])]
+        queued = [server.execute("print next", context) for context in contexts]
+        time.sleep(0.2)
+        sent[1].reset()
+        gather([sent[0], sent[2], sent[3], *queued], 40)
+        is_([verdict(s) for s in queued], ["ok"] * 4, "who waited runs")
+        at_most(max(took(s) for s in queued), 25, "before long")
+        ok(verdict(sent[0]) == "LinkLost" and "may or may not have run" in value(sent[0]), "told what is known",
+           value(sent[0]))
+        ok(verdict(sent[2]) == "ExecutionLost" or dropped(sent[2]), "and of code that was seen to run", verdict(sent[2]))
+        is_(verdict(sent[3]), "LinkLost", "and of code that is lost")
+
+
 # Death
 
 
