@@ -320,6 +320,11 @@ ngx_kexec_leave(ngx_kexec_execution_t *ex)
 
     if (ex->http) {
         ex->leaving = 1;
+
+        /* nothing else is waited for: the slot's next holder sees to it all */
+
+        ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
+
         return;
     }
 

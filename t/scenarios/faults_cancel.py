@@ -390,6 +390,28 @@ def wait_and_hanging_interrupt(server, rounds):
     is_(jupyter.log(mark, ev="kernel_restarted"), [], "nothing was restarted")
 
 
+@scenario(many=5, location="kexec_jupyter_timeout 8s;")
+def dies_behind_the_barrier(server, rounds):
+    """An interrupt call hangs, its code has ended, the process dies: the next one has the new process to itself."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.kernel(context, "set", autorestart_delay=0.1)
+        jupyter.set(interrupt={"delay": 6.5, "times": 1})
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 0.4", context)
+        a.wait_for("stdout")
+        a.close()
+        jupyter.wait(since=mark, ev="end", silent=False)
+        jupyter.kernel(context, "die")
+        b = gather([server.execute("print b\nsleep 0.5", context)], 15)[0]
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nobody restarts the new process")
+        is_([r for r in jupyter.log(mark, ev="interrupt") if "print b" in (r.get("landed_code") or "")], [],
+            "nor interrupts what runs there")
+        jupyter.set(interrupt=None)
+
+
 @scenario(workers=2, many=5, location="kexec_interrupt_failure wait;")
 def wait_for_an_orphan(server, rounds):
     """A dead worker's code swallows interrupts: who comes next is told that its code did not run, and it does not."""
