@@ -607,6 +607,7 @@ ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
 {
+    ngx_msec_t                 limit;
     ngx_uint_t                 links;
     ngx_kexec_execution_t     *ex;
     ngx_kexec_kernel_state_e   state;
@@ -667,17 +668,24 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (ex->fence.sent && ex->fence.late
-        && ngx_kexec_run_quiet(ex)
-           > (ngx_msec_t) NGX_KEXEC_SILENT_TIME << ngx_min(ex->deaf, 6))
-    {
+    limit = (ngx_msec_t) NGX_KEXEC_SILENT_TIME << ngx_min(ex->deaf, 6);
+
+    if (state != NGX_KEXEC_KERNEL_IDLE) {
+
+        /* what runs there may be ours, or Jupyter be wrong */
+
+        limit *= (ex->state == NGX_KEXEC_EX_SENT) ? 6 : 60;
+    }
+
+    if (ex->fence.sent && ex->fence.late && ngx_kexec_run_quiet(ex) > limit) {
+
         /*
-         * The kernel is there, and nothing comes.  If that is the link's
-         * fault, another one brings the fence back; if the kernel is busy with
-         * somebody else's code, another one does no harm.
+         * The kernel is there, and nothing comes: another link brings the
+         * fence back.  What is printed just now is lost by the change.
          */
 
         ex->cut = 1;
+        ex->dropped = 1;
         ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RECONNECTING);
 
         (void) ngx_kexec_connect_anew(ex);
