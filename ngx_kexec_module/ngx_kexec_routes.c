@@ -235,49 +235,43 @@ ngx_kexec_route_allow(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-/* "/health/" means "/health" */
+/*
+ * "/health/" means "/health".  The location is the path alone: to a header that
+ * it knows as Location nginx adds its own port, which is not the one that the
+ * client used where something maps ports, or TLS ends, in front.
+ */
 
 static void
 ngx_kexec_route_redirect(ngx_http_request_t *r)
 {
-    u_char           *p;
-    size_t            len;
-    uintptr_t         escape;
-    ngx_str_t         text;
-    ngx_table_elt_t  *h;
+    u_char     *p;
+    uintptr_t   escape;
+    ngx_str_t   location, text;
 
     escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len - 1,
                                 NGX_ESCAPE_URI);
 
-    len = r->uri.len - 1 + escape;
-
-    if (r->args.len) {
-        len += 1 + r->args.len;
-    }
-
-    h = ngx_list_push(&r->headers_out.headers);
-    p = ngx_pnalloc(r->pool, len);
-
-    if (h == NULL || p == NULL) {
+    p = ngx_pnalloc(r->pool, r->uri.len + escape + 1 + r->args.len);
+    if (p == NULL) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    ngx_str_set(&h->key, "Location");
-    h->value.data = p;
-    h->value.len = len;
+    location.data = p;
 
     p = (u_char *) ngx_escape_uri(p, r->uri.data, r->uri.len - 1,
                                   NGX_ESCAPE_URI);
     if (r->args.len) {
         *p++ = '?';
-        ngx_memcpy(p, r->args.data, r->args.len);
+        p = ngx_cpymem(p, r->args.data, r->args.len);
     }
 
-    r->headers_out.location = h;
+    location.len = p - location.data;
+
+    if (ngx_kexec_add_header(r, "Location", &location) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
 
     ngx_str_null(&text);
     ngx_kexec_answer_text(r, NGX_HTTP_TEMPORARY_REDIRECT, &text);
