@@ -860,14 +860,25 @@ ngx_kexec_done(ngx_kexec_execution_t *ex)
     ex->kernel = NULL;
 
     if (ex->kind == NGX_KEXEC_CLAIM_CREATE && ex->claim.ref.generation) {
-        ngx_kexec_zone_created(&ex->claim);
+
+        if (ex->made) {
+            ngx_kexec_zone_created(&ex->claim);
+            ngx_str_null(&sentence);
+
+        } else {
+
+            /* whoever wants it deleted has the slot next, and does it */
+
+            ngx_str_set(&sentence, "The context was deleted while it was made");
+        }
 
         created = ex->created;
         ex->created = NULL;
 
         if (created) {
-            ngx_str_null(&sentence);
-            created(ex->data, NGX_HTTP_OK, &sentence, &ex->ctx);
+            created(ex->data,
+                    ex->made ? NGX_HTTP_OK : NGX_HTTP_INTERNAL_SERVER_ERROR,
+                    &sentence, &ex->ctx);
         }
     }
 

@@ -194,6 +194,7 @@ struct ngx_kexec_execution_s {
     unsigned                    other:1;        /* link of another session */
     unsigned                    missed:1;       /* its kernel was, once */
     unsigned                    abandoned:1;    /* new context not wanted */
+    unsigned                    made:1;         /* new context is ready */
     unsigned                    shutdown:1;     /* its worker has to end */
 };
 

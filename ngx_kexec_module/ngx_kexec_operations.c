@@ -335,7 +335,12 @@ ngx_kexec_operation_look(ngx_kexec_operation_t *op)
         return;
 
     default:
-        break;
+
+        if (look.verdict != NGX_KEXEC_VERDICT_DELETED) {
+            ngx_kexec_operation_end(op, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                    "The request lost its place, try again");
+            return;
+        }
     }
 
     ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
@@ -381,6 +386,13 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
         if (op->http) {
             ngx_kexec_http_limit(op->http, NGX_KEXEC_RESTART_TIME);
         }
+
+    } else if (op->ctx.session.len == 0) {
+
+        /* it was not made yet: there is nothing in Jupyter */
+
+        ngx_kexec_operation_result(op, NGX_HTTP_NO_CONTENT, 0, NULL);
+        return;
 
     } else {
         id.len = op->ctx.session.len;

@@ -276,6 +276,11 @@ ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
 {
     ngx_str_t  message;
 
+    if (ex->leaving) {
+        ngx_kexec_done(ex);
+        return;
+    }
+
     if (http->status == 0 && !http->connected
         && ex->kind == NGX_KEXEC_CLAIM_CREATE
         && ngx_kexec_peer(ex->conf, ex->servers, &ex->ctx) == NGX_OK)

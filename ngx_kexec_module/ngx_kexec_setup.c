@@ -125,6 +125,8 @@ ngx_kexec_setup(ngx_kexec_execution_t *ex)
             return;
         }
 
+        ex->made = 1;
+
         ngx_kexec_done(ex);
         return;
     }

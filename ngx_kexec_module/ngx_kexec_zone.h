@@ -233,8 +233,8 @@ ngx_array_t *ngx_kexec_zone_list(ngx_kexec_zone_t *zone, ngx_pool_t *pool);
 
 /*
  * A new context in state CREATING whose slot claim holds (kind CREATE).  From
- * ctx are taken: id, language, spec, kind, cwd, is_default.  At the end
- * ctx->ref, serial and claim->context are set.
+ * ctx are taken: id, language, spec, kind, cwd, sockaddr, server, is_default.
+ * At the end ctx->ref, serial and claim->context are set.
  * NGX_OK; NGX_BUSY: is_default, and that language's is there or being created
  * (not failed), or one of that id is there: ctx is that one; NGX_DECLINED: the
  * zone is full; NGX_ABORT: kexec_max_contexts is reached; NGX_ERROR: this

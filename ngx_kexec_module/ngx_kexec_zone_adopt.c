@@ -74,12 +74,6 @@ ngx_kexec_zone_adopt(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx)
     rec->c.session = ctx->session;
     rec->c.kernel = ctx->kernel;
 
-    rec->c.socklen = ctx->socklen;
-    ngx_memcpy(rec->c.sockaddr, ctx->sockaddr, ctx->socklen);
-
-    rec->c.server_len = ctx->server_len;
-    ngx_memcpy(rec->c.server, ctx->server, ctx->server_len);
-
     rec->c.used = ngx_kexec_zone_now();
 
     ctx->ref = rec->c.ref;

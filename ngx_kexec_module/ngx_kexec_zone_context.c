@@ -554,6 +554,12 @@ ngx_kexec_zone_write(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *rec,
     rec->c.cwd_len = ngx_min(ctx->cwd_len, NGX_KEXEC_CWD_LEN);
     ngx_memcpy(rec->c.cwd, ctx->cwd, rec->c.cwd_len);
 
+    rec->c.socklen = ngx_min(ctx->socklen, sizeof(rec->c.sockaddr));
+    ngx_memcpy(rec->c.sockaddr, ctx->sockaddr, rec->c.socklen);
+
+    rec->c.server_len = ngx_min(ctx->server_len, sizeof(rec->c.server));
+    ngx_memcpy(rec->c.server, ctx->server, rec->c.server_len);
+
     rec->holder = NGX_KEXEC_NONE;
     rec->head = NGX_KEXEC_NONE;
     rec->tail = NGX_KEXEC_NONE;
