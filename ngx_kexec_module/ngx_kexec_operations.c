@@ -500,10 +500,9 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
             return;
         }
 
-        /* what the last holder ran may still be running, or nothing at all */
+        /* it may have been carried out all the same: the next one asks */
 
         op->ctx.ready = 0;
-        op->ctx.dirty = 1;
 
         ngx_kexec_zone_update(&op->claim, &op->ctx);
     }

@@ -196,7 +196,7 @@ ngx_int_t ngx_kexec_zone_init_module(ngx_kexec_zone_t *zone,
  * From init_process and exit_process, in workers and in single mode only.
  * init takes a worker's record, registers its eventfd and starts the sweep
  * that looks for dead workers; exit gives back all claims of this worker
- * (what it holds becomes dirty).
+ * (what runs code becomes dirty).
  */
 ngx_int_t ngx_kexec_zone_init_process(ngx_kexec_zone_t *zone,
     ngx_cycle_t *cycle);
@@ -416,7 +416,7 @@ void ngx_kexec_claim_phase(ngx_kexec_claim_t *claim, ngx_kexec_phase_e phase);
 /*
  * Ends a claim, whatever its state: leaves the queue, or hands the slot to
  * the next one.  A CREATE that was neither created nor failed fails (503), a
- * DELETE that removed nothing makes the context ready again, and dirty.
+ * DELETE that removed nothing makes the context what it was, but not ready.
  * Harmless when there is no claim.
  */
 void ngx_kexec_claim_leave(ngx_kexec_claim_t *claim);

@@ -301,7 +301,9 @@ ngx_kexec_slot_end_with(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,
 
 /*
  * Ends a claim in any state.  An orphan's worker is gone, or is leaving while
- * the claim is still at work: what it ran may still be running.
+ * the claim is still at work: code that it sent may still be running.  One
+ * that sent none leaves none, and whatever holds the kernel then is somebody
+ * else's.
  */
 
 void
@@ -347,7 +349,16 @@ ngx_kexec_slot_end(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,
             ctx->c.prepared = 0;
         }
 
-        if (orphan || kind == NGX_KEXEC_CLAIM_DELETE) {
+        if (kind == NGX_KEXEC_CLAIM_DELETE) {
+
+            /* it may have been carried out in part: the next one asks */
+
+            ctx->c.ready = 0;
+        }
+
+        if (orphan && kind == NGX_KEXEC_CLAIM_RUN
+            && ctx->c.phase != NGX_KEXEC_PHASE_PREPARING)
+        {
             ctx->c.dirty = 1;
         }
     }

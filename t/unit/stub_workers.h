@@ -24,7 +24,7 @@
 
 #define SIZE     (256 * 1024)
 #define WORKERS  3
-#define CLAIMS   8
+#define CLAIMS   10
 
 
 typedef struct {

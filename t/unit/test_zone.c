@@ -368,11 +368,12 @@ test_failed(void **state)
 static void
 test_dead_worker(void **state)
 {
-    ngx_kexec_ref_t         run, creating, restart, delete, waits;
+    ngx_kexec_ref_t         run, prepares, creating, restart, delete, waits;
     ngx_kexec_context_t     ctx;
     ngx_kexec_zone_stat_t   stat;
 
     run = ready_context(&ctx);
+    prepares = ready_context(&ctx);
     restart = ready_context(&ctx);
     delete = ready_context(&ctx);
     waits = ready_context(&ctx);
@@ -381,6 +382,9 @@ test_dead_worker(void **state)
 
     be(1);
     assert_int_equal(enter(0, run), NGX_OK);
+    ngx_kexec_claim_phase(&own[0].claim, NGX_KEXEC_PHASE_RUNNING);
+    owner(8);
+    assert_int_equal(enter(8, prepares), NGX_OK);
     ngx_kexec_zone_get(zone, &restart, &ctx);
     assert_int_equal(operate(1, restart, NGX_KEXEC_CLAIM_RESTART), NGX_OK);
     ctx.ready = 1;
@@ -408,7 +412,7 @@ test_dead_worker(void **state)
 
     stop(1);
     ngx_kexec_zone_stat(zone, &stat);
-    assert_int_equal(stat.dead, 5);
+    assert_int_equal(stat.dead, 6);
 
     stub_timers(1);
     ngx_kexec_zone_stat(zone, &stat);
@@ -421,14 +425,21 @@ test_dead_worker(void **state)
     assert_int_equal(ctx.held_since, 0);
     assert_true(ctx.dirty);
 
+    /* only code that was sent leaves an orphan */
+
+    assert_int_equal(ngx_kexec_zone_get(zone, &prepares, &ctx), NGX_OK);
+    assert_int_equal(ctx.held_since, 0);
+    assert_false(ctx.dirty);
+
     assert_int_equal(ngx_kexec_zone_get(zone, &restart, &ctx), NGX_OK);
-    assert_true(ctx.dirty);
+    assert_false(ctx.dirty);
     assert_false(ctx.ready);
     assert_false(ctx.prepared);
 
     assert_int_equal(ngx_kexec_zone_get(zone, &delete, &ctx), NGX_OK);
     assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_READY);
-    assert_true(ctx.dirty);
+    assert_false(ctx.dirty);
+    assert_false(ctx.ready);
 
     assert_int_equal(ngx_kexec_zone_get(zone, &creating, &ctx), NGX_OK);
     assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_FAILED);
@@ -450,6 +461,7 @@ test_dead_worker(void **state)
     owner(2);
     owner(3);
     owner(5);
+    owner(8);
 }
 
 
@@ -464,6 +476,7 @@ test_successor(void **state)
 
     be(1);
     assert_int_equal(enter(0, ref), NGX_OK);
+    ngx_kexec_claim_phase(&own[0].claim, NGX_KEXEC_PHASE_RUNNING);
     be(0);
     assert_int_equal(enter(1, ref), NGX_AGAIN);
 
@@ -518,6 +531,7 @@ test_exit(void **state)
 
     be(1);
     assert_int_equal(enter(0, ref), NGX_OK);
+    ngx_kexec_claim_phase(&own[0].claim, NGX_KEXEC_PHASE_RUNNING);
     assert_int_equal(watch(1, ref), NGX_OK);
     be(0);
     assert_int_equal(enter(2, ref), NGX_AGAIN);

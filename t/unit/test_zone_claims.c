@@ -419,7 +419,8 @@ test_delete(void **state)
     leave(1);
     assert_int_equal(ngx_kexec_zone_get(zone, &ref, &ctx), NGX_OK);
     assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_READY);
-    assert_true(ctx.dirty);
+    assert_false(ctx.dirty);
+    assert_false(ctx.ready);
 
     /* of one that is being created: it is created, and then deleted */
 

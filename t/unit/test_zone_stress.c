@@ -154,6 +154,8 @@ held(job_t *job)
         count(&board->orphans);
     }
 
+    ngx_kexec_claim_phase(&job->claim, NGX_KEXEC_PHASE_RUNNING);
+
     board->inside[job->context] = ngx_pid;
 
     ctx.dirty = 0;
