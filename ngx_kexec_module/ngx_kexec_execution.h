@@ -157,6 +157,8 @@ struct ngx_kexec_execution_s {
     ngx_uint_t                  step;           /* of the set-up */
     ngx_uint_t                  serial;         /* of message ids */
     ngx_str_t                   error;          /* content of its reply */
+    uint32_t                    process;        /* mark of the one it was
+                                                   sent to */
     ngx_uint_t                  resent;
     ngx_uint_t                  aborted;
 

@@ -37,6 +37,9 @@ static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
 static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
+static ngx_uint_t ngx_kexec_run_other_process(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_killed(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_untraced(ngx_kexec_execution_t *ex);
 
 
 void
@@ -55,6 +58,8 @@ ngx_kexec_send_code(ngx_kexec_execution_t *ex)
     }
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RUNNING);
+
+    ex->process = ex->ctx.process;
 
     /* a fence that is on its way is ahead of the code, and tells nothing */
 
@@ -427,11 +432,15 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
 
         if (!ex->ask.reply && !ex->ask.idle) {
 
-            ngx_kexec_tell(ex, "ExecutionLost", "the kernel is done but did "
-                           "not tell how the code ended, it may have been "
-                           "restarted by somebody else");
+            if (ngx_kexec_run_other_process(ex)) {
+                ngx_kexec_run_killed(ex);
 
-            /* then the new one has neither directory nor variables of ours */
+            } else {
+                ngx_kexec_tell(ex, "ExecutionLost", "the kernel is done but "
+                               "did not tell how the code ended");
+            }
+
+            /* a new one has neither directory nor variables of ours */
 
             ex->ctx.prepared = 0;
             ngx_kexec_zone_update(&ex->claim, &ex->ctx);
@@ -445,6 +454,15 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
 
     ex->fence.sent = 0;
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+
+    if (ngx_kexec_run_other_process(ex)) {
+
+        /* the process that it was sent to may have taken it along */
+
+        ngx_kexec_run_untraced(ex);
+        ngx_kexec_run_end(ex);
+        return;
+    }
 
     if (ex->cut && !ex->cancel) {
 
@@ -550,6 +568,15 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
     default:
         return;
     }
+}
+
+
+/* only one that is known to be the same took nothing along */
+
+static ngx_uint_t
+ngx_kexec_run_other_process(ngx_kexec_execution_t *ex)
+{
+    return ex->process == 0 || ex->process != ex->ctx.process;
 }
 
 
@@ -715,14 +742,7 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 
     if (ex->state == NGX_KEXEC_EX_BUSY) {
 
-        ngx_kexec_tell(ex, "KernelDied", "the kernel process died while the "
-                       "code was running (killed, crashed or out of memory) "
-                       "and is started again, its variables are lost");
-
-        if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-            ex->outcome = NGX_KEXEC_STATUS_DIED;
-        }
-
+        ngx_kexec_run_killed(ex);
         ngx_kexec_tell_end(ex);
 
         ngx_kexec_leave(ex);
@@ -730,19 +750,54 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     }
 
     /*
-     * The code may still be in the kernel's socket and run in the next
-     * process.  If that one's fence is back before any sign of it, it is not.
+     * A process may die before its busy leaves it, so the code may have run,
+     * and is not sent again.  It may also still be in the kernel's socket and
+     * run in the next process: only when that one's fence is back, it is not.
+     * If it starts there, it is interrupted as if its client had left.
      */
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
-
-    ex->step = 0;
+    ngx_kexec_run_untraced(ex);
+    ngx_kexec_tell_end(ex);
 
     if (dead) {
         ex->ask.sent = 0;
-        ngx_kexec_session(ex);
+        ngx_kexec_leave(ex);
         return;
     }
 
+    ex->cancel = NGX_KEXEC_CANCEL_CLIENT;
+    ex->step = 0;
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
+
     ngx_kexec_probe(ex);
+}
+
+
+static void
+ngx_kexec_run_killed(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_tell(ex, "KernelDied", "the kernel process died while the code "
+                   "was running (killed, crashed or out of memory) and is "
+                   "started again, its variables are lost");
+
+    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+        ex->outcome = NGX_KEXEC_STATUS_DIED;
+    }
+}
+
+
+/* the process that the code was sent to is gone, without a sign of the code */
+
+static void
+ngx_kexec_run_untraced(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_tell(ex, "KernelDied", "the kernel process died before the code "
+                   "was seen to start, it may or may not have run; a new one "
+                   "is started, the variables are lost");
+
+    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+        ex->outcome = NGX_KEXEC_STATUS_DIED;
+    }
 }

@@ -13,13 +13,13 @@ EVENTS = ["die", "dead", "delete", "restart behind the back", "interrupt behind 
 
 # what the client is told, where it is not "ok"
 TOLD = {
-    "die": {"busy": {"KernelDied"}, "ending": {"KernelDied"}},
-    "dead": {"busy": {"KernelDied"}, "ending": {"KernelDied"}, "linking": {"ContextDeleted"}},
+    "die": {s: {"KernelDied"} for s in ("sent", "busy", "ending")},
+    "dead": {s: {"KernelDied"} for s in ("sent", "busy", "ending")} | {"linking": {"ContextDeleted"}},
     "delete": {s: {"ContextDeleted"} for s in STATES} | {"busy": {"ContextDeleted", "KeyboardInterrupt"},
                                                        "ending": {"ok", "ContextDeleted"},
                                                        "setup": {"ContextDeleted", "EnvironmentError"}},
     "restart behind the back": {"busy": {"KeyboardInterrupt", "ExecutionLost", "KernelDied"},
-                                "setup": {"ok", "EnvironmentError"},
+                                "setup": {"ok", "EnvironmentError"}, "sent": {"ok", "KernelDied"},
                                 "ending": {"ok", "KernelDied", "ExecutionLost"}},
     "interrupt behind the back": {"busy": {"KeyboardInterrupt"}, "setup": {"EnvironmentError"}, "ending": {"ok"}},
     "close 1009": {"sent": {"CodeTooLarge"}, "setup": {"EnvironmentError"}},
@@ -205,7 +205,8 @@ class Situation:
         runs = len(self.jupyter.log(self.mark, ev="start", code=self.code))
         if runs > 1:
             self.say("ran %d times" % runs)
-        if watched and not runs and verdict(self.a) in ("ok", "KernelDied", "KeyboardInterrupt"):
+        unsure = "may or may not have run" in (value(self.a) or "") if watched else False
+        if watched and not runs and not unsure and verdict(self.a) in ("ok", "KernelDied", "KeyboardInterrupt"):
             self.say("told %s and did not run" % verdict(self.a))
         if watched and runs and verdict(self.a) in ("ExecutionInterrupted", "CodeTooLarge", "EnvironmentError"):
             if event != "close 1009":                   # the fake closes though it has taken the code
