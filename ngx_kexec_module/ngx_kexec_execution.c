@@ -304,6 +304,15 @@ ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
 
     ngx_kexec_tell_end(ex);
 
+    if ((ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY)
+        && !ex->ask.reply)
+    {
+        /* nobody interrupts the code: a new process ends it, if one comes */
+
+        ex->ctx.dirty = 1;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+    }
+
     ngx_kexec_leave(ex);
 }
 
