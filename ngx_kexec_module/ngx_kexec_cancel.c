@@ -550,6 +550,38 @@ ngx_kexec_restart_failed(ngx_kexec_http_t *http)
 }
 
 
+/* somebody restarts or deletes the context: the slot is wanted back at once */
+
+void
+ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict)
+{
+    if (verdict == NGX_KEXEC_VERDICT_DELETED) {
+        ngx_kexec_tell(ex, "ContextDeleted", "the context was deleted%s",
+                       ex->started ? "" : ", the code did not run");
+    } else {
+        ngx_kexec_tell(ex, "ContextRestarted", "the context was restarted%s",
+                       ex->started ? "" : ", the code did not run");
+    }
+
+    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+        ex->outcome = NGX_KEXEC_STATUS_CANCELLED;
+    }
+
+    ngx_kexec_tell_end(ex);
+
+    if ((ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY)
+        && !ex->ask.reply)
+    {
+        /* nobody interrupts the code: a new process ends it, if one comes */
+
+        ex->ctx.dirty = 1;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+    }
+
+    ngx_kexec_leave(ex);
+}
+
+
 /*
  * When worker_shutdown_timeout is over, nginx closes all connections without a
  * word, clients' and links'.  What can be said and done has to be before.

@@ -19,8 +19,6 @@ static u_char *ngx_kexec_execution_log(ngx_log_t *log, u_char *buf,
     size_t len);
 static void ngx_kexec_execution_notice(ngx_kexec_claim_t *claim);
 static void ngx_kexec_execution_look(ngx_kexec_execution_t *ex);
-static void ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
-    ngx_kexec_verdict_e verdict);
 static void ngx_kexec_execution_gone(void *data);
 static void ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex);
 
@@ -251,7 +249,7 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
     ngx_kexec_claim_look(&ex->claim, &look);
 
     if (look.verdict != NGX_KEXEC_VERDICT_NONE) {
-        ngx_kexec_execution_verdict(ex, look.verdict);
+        ngx_kexec_evicted(ex, look.verdict);
         return;
     }
 
@@ -281,39 +279,6 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
     if (look.interrupt) {
         ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_INTERRUPT);
     }
-}
-
-
-/* somebody restarts or deletes the context: the slot is wanted back at once */
-
-static void
-ngx_kexec_execution_verdict(ngx_kexec_execution_t *ex,
-    ngx_kexec_verdict_e verdict)
-{
-    if (verdict == NGX_KEXEC_VERDICT_DELETED) {
-        ngx_kexec_tell(ex, "ContextDeleted", "the context was deleted%s",
-                       ex->started ? "" : ", the code did not run");
-    } else {
-        ngx_kexec_tell(ex, "ContextRestarted", "the context was restarted%s",
-                       ex->started ? "" : ", the code did not run");
-    }
-
-    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-        ex->outcome = NGX_KEXEC_STATUS_CANCELLED;
-    }
-
-    ngx_kexec_tell_end(ex);
-
-    if ((ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY)
-        && !ex->ask.reply)
-    {
-        /* nobody interrupts the code: a new process ends it, if one comes */
-
-        ex->ctx.dirty = 1;
-        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
-    }
-
-    ngx_kexec_leave(ex);
 }
 
 

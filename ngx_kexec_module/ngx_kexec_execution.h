@@ -308,6 +308,9 @@ void ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex);
 void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
 void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
 
+/* a restart or DELETE wants the slot: the client is told, the slot goes on */
+void ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict);
+
 /* its worker may be leaving, and has worker_shutdown_timeout left */
 void ngx_kexec_leaving(ngx_kexec_execution_t *ex);
 void ngx_kexec_shutdown(ngx_kexec_execution_t *ex);
