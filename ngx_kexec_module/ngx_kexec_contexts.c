@@ -18,7 +18,8 @@ typedef struct {
 } ngx_kexec_create_t;
 
 
-static ngx_int_t ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body);
+static ngx_int_t ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body,
+    ngx_uint_t *copied);
 static void ngx_kexec_body_cleanup(void *data);
 static ngx_int_t ngx_kexec_balance(ngx_http_request_t *r,
     ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
@@ -46,9 +47,10 @@ ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
     char                *errors;
     ngx_int_t            rc;
     ngx_str_t            body, type, text;
+    ngx_uint_t           copied;
     ngx_pool_cleanup_t  *cln;
 
-    if (ngx_kexec_read_body(r, &body) != NGX_OK) {
+    if (ngx_kexec_read_body(r, &body, &copied) != NGX_OK) {
         goto failed;
     }
 
@@ -66,6 +68,13 @@ ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
     rc = ngx_kexec_schema_parse(&body, ngx_kexec_schema_is_json(&type),
                                 fields, object, &errors);
 
+    if (copied) {
+
+        /* the request may last long */
+
+        (void) ngx_pfree(r->pool, body.data);
+    }
+
     if (rc == NGX_OK) {
         cln->handler = ngx_kexec_body_cleanup;
         cln->data = *object;
@@ -82,6 +91,13 @@ ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
         return NGX_DONE;
     }
 
+    if (rc == NGX_ABORT) {
+        ngx_str_set(&text,
+                    "{\"detail\":\"There was an error parsing the body\"}");
+        ngx_kexec_answer_json(r, NGX_HTTP_BAD_REQUEST, &text);
+        return NGX_DONE;
+    }
+
 failed:
 
     ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -90,10 +106,14 @@ failed:
 }
 
 
-/* the whole body in one piece, wherever core or another module put it */
+/*
+ * The whole body in one piece, wherever core or another module put it; copied:
+ * in memory of its own, from the request's pool.
+ */
 
 static ngx_int_t
-ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body)
+ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body,
+    ngx_uint_t *copied)
 {
     off_t         size;
     u_char       *p;
@@ -102,6 +122,7 @@ ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body)
     ngx_chain_t  *cl;
 
     ngx_str_null(body);
+    *copied = 0;
 
     if (r->request_body == NULL) {
         return NGX_OK;
@@ -131,6 +152,7 @@ ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body)
     }
 
     body->data = p;
+    *copied = 1;
 
     for ( /* void */ ; cl; cl = cl->next) {
 

@@ -6,6 +6,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
+#include <ngx_kexec_json.h>
 #include <ngx_kexec_schema.h>
 
 
@@ -16,9 +17,29 @@
 #define NGX_KEXEC_SCHEMA_ECHO    65536
 
 
+/* the most fields that a list of them has */
+#define NGX_KEXEC_SCHEMA_FIELDS  8
+
+
+static ngx_int_t ngx_kexec_schema_read(ngx_str_t *text,
+    ngx_kexec_field_t *fields, json_t *object, json_t *details);
+static ngx_int_t ngx_kexec_schema_invalid(ngx_str_t *text, json_t *details);
+static ngx_int_t ngx_kexec_schema_not_object(json_t *details, json_t *input);
+static void ngx_kexec_schema_members(ngx_str_t *value,
+    ngx_kexec_field_t *fields, ngx_str_t *members);
 static ngx_uint_t ngx_kexec_schema_values(ngx_str_t *body);
-static ngx_int_t ngx_kexec_schema_check(json_t *object,
-    ngx_kexec_field_t *field, ngx_uint_t echo, json_t *details);
+static ngx_int_t ngx_kexec_schema_check(ngx_str_t *text,
+    ngx_kexec_field_t *field, json_t *object, ngx_uint_t echo,
+    json_t *details);
+static ngx_int_t ngx_kexec_schema_string_check(ngx_str_t *text,
+    json_t *value, const char *field, const char *member, ngx_uint_t echo,
+    json_t *details);
+static ngx_int_t ngx_kexec_schema_strings(ngx_str_t *text,
+    ngx_kexec_field_t *field, json_t *object, ngx_uint_t echo,
+    json_t *details);
+static ngx_int_t ngx_kexec_schema_seconds(ngx_str_t *text, json_t *value,
+    const char *field, ngx_uint_t echo, json_t *details);
+static json_t *ngx_kexec_schema_load(ngx_str_t *text, size_t flags);
 static ngx_int_t ngx_kexec_schema_error(json_t *details, const char *type,
     const char *field, const char *member, const char *message,
     json_t *input);
@@ -29,88 +50,52 @@ ngx_int_t
 ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
     ngx_kexec_field_t *fields, json_t **object, char **errors)
 {
-    json_t        *json, *details, *detail;
-    ngx_int_t      rc;
-    ngx_uint_t     echo;
-    json_error_t   error;
+    u_char     *memory;
+    json_t     *json, *details;
+    ngx_int_t   rc;
+    ngx_str_t   text;
+
+    memory = NULL;
+    json = NULL;
 
     details = json_array();
     if (details == NULL) {
         return NGX_ERROR;
     }
 
-    json = NULL;
-    rc = NGX_OK;
-    echo = (body->len <= NGX_KEXEC_SCHEMA_ECHO);
-
     if (body->len == 0) {
         rc = ngx_kexec_schema_error(details, "missing", NULL, NULL,
                                     "Field required", json_null());
-        goto done;
-    }
 
-    if (!is_json) {
+    } else if (!is_json) {
 
         /* the text itself is what is not an object */
 
-        json = json_stringn((char *) body->data, body->len);
+        json = body->len <= NGX_KEXEC_SCHEMA_ECHO
+               ? json_stringn((char *) body->data, body->len)
+               : NULL;
 
-    } else if (ngx_kexec_schema_values(body) > NGX_KEXEC_SCHEMA_VALUES) {
-
-        rc = ngx_kexec_schema_error(details, "too_long", NULL, NULL,
-                                    "Body has too many values, 65536 are "
-                                    "allowed", NULL);
-        goto done;
+        rc = ngx_kexec_schema_not_object(details, json);
 
     } else {
-        json = json_loadb((char *) body->data, body->len,
-                          JSON_DECODE_ANY|JSON_ALLOW_NUL, &error);
+        rc = ngx_kexec_schema_decode(body, &text, &memory);
 
-        if (json == NULL) {
-            detail = json_pack("{s:s, s:[s, i], s:s, s:{}, s:{s:s}}",
-                               "type", "json_invalid",
-                               "loc", "body", error.position,
-                               "msg", "JSON decode error",
-                               "input",
-                               "ctx", "error", error.text);
+        if (rc == NGX_DECLINED) {
+            rc = NGX_ABORT;
+        }
 
-            if (detail == NULL) {
-                detail = json_pack("{s:s, s:[s], s:s}", "type",
-                                   "json_invalid", "loc", "body", "msg",
-                                   "JSON decode error");
-            }
-
-            rc = json_array_append_new(details, detail) == 0 ? NGX_OK
-                                                             : NGX_ERROR;
-            goto done;
+        if (rc == NGX_OK) {
+            json = json_object();
+            rc = json ? ngx_kexec_schema_read(&text, fields, json, details)
+                      : NGX_ERROR;
         }
     }
-
-    if (json_is_null(json)) {
-        rc = ngx_kexec_schema_error(details, "missing", NULL, NULL,
-                                    "Field required", json);
-        goto done;
-    }
-
-    if (!json_is_object(json)) {
-        rc = ngx_kexec_schema_error(details, "model_attributes_type", NULL,
-                                    NULL, "Input should be a valid dictionary "
-                                    "or object to extract fields from",
-                                    !echo ? NULL
-                                          : json ? json : json_null());
-        goto done;
-    }
-
-    for ( /* void */ ; fields->name && rc == NGX_OK; fields++) {
-        rc = ngx_kexec_schema_check(json, fields, echo, details);
-    }
-
-done:
 
     if (rc == NGX_OK && json_array_size(details)) {
         rc = ngx_kexec_schema_errors(details, errors);
     }
 
+    free(memory);
     json_decref(details);
 
     if (rc == NGX_OK) {
@@ -120,6 +105,147 @@ done:
     }
 
     return rc;
+}
+
+
+/*
+ * Only what is used becomes a tree.  Elsewhere all may stand that Python's
+ * json.loads() takes and jansson does not: NaN, numbers of any size, lone
+ * surrogates, NUL in names.
+ */
+
+static ngx_int_t
+ngx_kexec_schema_read(ngx_str_t *text, ngx_kexec_field_t *fields,
+    json_t *object, json_t *details)
+{
+    json_t      *input;
+    ngx_int_t    rc;
+    ngx_str_t    value, members[NGX_KEXEC_SCHEMA_FIELDS];
+    ngx_uint_t   i, echo;
+
+    if (ngx_kexec_json_check(text, &value) != NGX_OK) {
+        return ngx_kexec_schema_invalid(text, details);
+    }
+
+    echo = (text->len <= NGX_KEXEC_SCHEMA_ECHO);
+
+    switch (ngx_kexec_json_type(&value)) {
+
+    case NGX_KEXEC_JSON_OBJECT:
+        break;
+
+    case NGX_KEXEC_JSON_NULL:
+        return ngx_kexec_schema_error(details, "missing", NULL, NULL,
+                                      "Field required", json_null());
+
+    default:
+        input = echo ? ngx_kexec_schema_load(&value, 0) : NULL;
+        rc = ngx_kexec_schema_not_object(details, input);
+        json_decref(input);
+
+        return rc;
+    }
+
+    ngx_kexec_schema_members(&value, fields, members);
+
+    for (i = 0; fields[i].name; i++) {
+
+        if (members[i].len) {
+            rc = ngx_kexec_schema_check(&members[i], &fields[i], object, echo,
+                                        details);
+
+        } else if (fields[i].required) {
+
+            input = echo ? ngx_kexec_schema_load(&value, 0) : NULL;
+            rc = ngx_kexec_schema_error(details, "missing", fields[i].name,
+                                        NULL, "Field required", input);
+            json_decref(input);
+
+        } else {
+            continue;
+        }
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* what is no JSON, in jansson's words */
+
+static ngx_int_t
+ngx_kexec_schema_invalid(ngx_str_t *text, json_t *details)
+{
+    json_t        *json, *detail;
+    json_error_t   error;
+
+    if (ngx_kexec_schema_values(text) > NGX_KEXEC_SCHEMA_VALUES) {
+        return ngx_kexec_schema_error(details, "too_long", NULL, NULL,
+                                      "Body has too many values, 65536 are "
+                                      "allowed", NULL);
+    }
+
+    json = json_loadb((char *) text->data, text->len,
+                      JSON_DECODE_ANY|JSON_ALLOW_NUL, &error);
+
+    if (json) {
+        json_decref(json);
+
+        return ngx_kexec_schema_error(details, "too_deep", NULL, NULL,
+                                      "Body is nested too deep, 512 levels "
+                                      "are allowed", NULL);
+    }
+
+    detail = json_pack("{s:s, s:[s, i], s:s, s:{}, s:{s:s}}",
+                       "type", "json_invalid",
+                       "loc", "body", error.position,
+                       "msg", "JSON decode error",
+                       "input",
+                       "ctx", "error", error.text);
+
+    if (detail == NULL) {
+        detail = json_pack("{s:s, s:[s], s:s}", "type", "json_invalid", "loc",
+                           "body", "msg", "JSON decode error");
+    }
+
+    return json_array_append_new(details, detail) == 0 ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_kexec_schema_not_object(json_t *details, json_t *input)
+{
+    return ngx_kexec_schema_error(details, "model_attributes_type", NULL, NULL,
+                                  "Input should be a valid dictionary or "
+                                  "object to extract fields from", input);
+}
+
+
+/* the last member of each name, as in Python; an empty one: there is none */
+
+static void
+ngx_kexec_schema_members(ngx_str_t *value, ngx_kexec_field_t *fields,
+    ngx_str_t *members)
+{
+    ngx_str_t              key, member;
+    ngx_uint_t             i;
+    ngx_kexec_json_iter_t  iter;
+
+    ngx_memzero(members, NGX_KEXEC_SCHEMA_FIELDS * sizeof(ngx_str_t));
+
+    (void) ngx_kexec_json_open(&iter, value);
+
+    while (ngx_kexec_json_next(&iter, &key, &member) == NGX_OK) {
+
+        for (i = 0; fields[i].name; i++) {
+            if (ngx_kexec_json_equal(&key, fields[i].name)) {
+                members[i] = member;
+            }
+        }
+    }
 }
 
 
@@ -167,84 +293,188 @@ ngx_kexec_schema_values(ngx_str_t *body)
 
 
 static ngx_int_t
-ngx_kexec_schema_check(json_t *object, ngx_kexec_field_t *field,
-    ngx_uint_t echo, json_t *details)
+ngx_kexec_schema_check(ngx_str_t *text, ngx_kexec_field_t *field,
+    json_t *object, ngx_uint_t echo, json_t *details)
 {
-    json_t      *value, *member;
-    ngx_int_t    rc;
-    const char  *name;
+    json_t     *value;
+    ngx_int_t   rc;
+    ngx_uint_t  before;
 
-    value = json_object_get(object, field->name);
-
-    if (value == NULL) {
-
-        if (field->required) {
-            return ngx_kexec_schema_error(details, "missing", field->name,
-                                          NULL, "Field required",
-                                          echo ? object : NULL);
-        }
-
+    if (ngx_kexec_json_type(text) == NGX_KEXEC_JSON_NULL && !field->required) {
         return NGX_OK;
     }
 
-    if (json_is_null(value) && !field->required) {
-        return NGX_OK;
+    if (ngx_kexec_schema_values(text) > NGX_KEXEC_SCHEMA_VALUES) {
+        return ngx_kexec_schema_error(details, "too_long", field->name, NULL,
+                                      "Input has too many values, 65536 are "
+                                      "allowed", NULL);
     }
+
+    if (field->type == NGX_KEXEC_FIELD_STRINGS
+        && ngx_kexec_json_type(text) == NGX_KEXEC_JSON_OBJECT)
+    {
+        return ngx_kexec_schema_strings(text, field, object, echo, details);
+    }
+
+    value = ngx_kexec_schema_load(text, 0);
+    before = json_array_size(details);
 
     switch (field->type) {
 
     case NGX_KEXEC_FIELD_STRING:
-
-        if (!json_is_string(value)) {
-            return ngx_kexec_schema_error(details, "string_type", field->name,
-                                          NULL,
-                                          "Input should be a valid string",
-                                          echo ? value : NULL);
-        }
-
-        return NGX_OK;
+        rc = ngx_kexec_schema_string_check(text, value, field->name, NULL,
+                                           echo, details);
+        break;
 
     case NGX_KEXEC_FIELD_STRINGS:
-
-        if (!json_is_object(value)) {
-            return ngx_kexec_schema_error(details, "dict_type", field->name,
-                                          NULL, "Input should be a valid "
-                                          "dictionary", echo ? value : NULL);
-        }
-
-        json_object_foreach (value, name, member) {
-
-            if (json_is_string(member)) {
-                continue;
-            }
-
-            rc = ngx_kexec_schema_error(details, "string_type", field->name,
-                                        name, "Input should be a valid string",
-                                        echo ? member : NULL);
-            if (rc != NGX_OK) {
-                return rc;
-            }
-        }
-
-        return NGX_OK;
+        rc = ngx_kexec_schema_error(details, "dict_type", field->name, NULL,
+                                    "Input should be a valid dictionary",
+                                    echo ? value : NULL);
+        break;
 
     default: /* NGX_KEXEC_FIELD_SECONDS */
 
-        if (!json_is_number(value)) {
-            return ngx_kexec_schema_error(details, "float_type", field->name,
-                                          NULL, "Input should be a valid "
-                                          "number", echo ? value : NULL);
+        if (value == NULL) {
+            value = ngx_kexec_schema_load(text, JSON_DECODE_INT_AS_REAL);
         }
 
-        if (!(json_number_value(value) > 0)) {
-            return ngx_kexec_schema_error(details, "greater_than",
-                                          field->name, NULL, "Input should "
-                                          "be greater than 0",
-                                          echo ? value : NULL);
-        }
+        rc = ngx_kexec_schema_seconds(text, value, field->name, echo, details);
+    }
 
+    if (rc == NGX_OK && json_array_size(details) == before
+        && json_object_set(object, field->name, value) != 0)
+    {
+        rc = NGX_ERROR;
+    }
+
+    json_decref(value);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_kexec_schema_string_check(ngx_str_t *text, json_t *value,
+    const char *field, const char *member, ngx_uint_t echo, json_t *details)
+{
+    if (json_is_string(value)) {
         return NGX_OK;
     }
+
+    if (ngx_kexec_json_type(text) == NGX_KEXEC_JSON_STRING) {
+
+        /* a lone surrogate, which no text has */
+
+        return ngx_kexec_schema_error(details, "string_unicode", field, member,
+                                      "Input should be a valid string, unable "
+                                      "to parse raw data as a unicode string",
+                                      NULL);
+    }
+
+    return ngx_kexec_schema_error(details, "string_type", field, member,
+                                  "Input should be a valid string",
+                                  echo ? value : NULL);
+}
+
+
+static ngx_int_t
+ngx_kexec_schema_strings(ngx_str_t *text, ngx_kexec_field_t *field,
+    json_t *object, ngx_uint_t echo, json_t *details)
+{
+    json_t                 *strings, *key, *value;
+    ngx_int_t               rc;
+    ngx_str_t               quoted, member;
+    ngx_uint_t              before;
+    const char             *name;
+    ngx_kexec_json_iter_t   iter;
+
+    strings = json_object();
+
+    if (strings == NULL
+        || json_object_set_new(object, field->name, strings) != 0)
+    {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_kexec_json_open(&iter, text);
+
+    while (ngx_kexec_json_next(&iter, &quoted, &member) == NGX_OK) {
+
+        quoted.data--;
+        quoted.len += 2;
+
+        key = ngx_kexec_schema_load(&quoted, 0);
+        name = json_string_value(key);
+
+        if (name == NULL || json_string_length(key) != ngx_strlen(name)) {
+            rc = ngx_kexec_schema_error(details, "string_unicode", field->name,
+                                        NULL, "Names should be valid strings "
+                                        "without NUL", NULL);
+            goto next;
+        }
+
+        value = ngx_kexec_schema_load(&member, 0);
+        before = json_array_size(details);
+
+        rc = ngx_kexec_schema_string_check(&member, value, field->name, name,
+                                           echo, details);
+
+        if (rc == NGX_OK && json_array_size(details) == before
+            && json_object_set(strings, name, value) != 0)
+        {
+            rc = NGX_ERROR;
+        }
+
+        json_decref(value);
+
+    next:
+
+        json_decref(key);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_kexec_schema_seconds(ngx_str_t *text, json_t *value, const char *field,
+    ngx_uint_t echo, json_t *details)
+{
+    if (ngx_kexec_json_type(text) != NGX_KEXEC_JSON_NUMBER) {
+        return ngx_kexec_schema_error(details, "float_type", field, NULL,
+                                      "Input should be a valid number",
+                                      echo ? value : NULL);
+    }
+
+    if (value == NULL) {
+
+        /* NaN, an infinity, or 1e400 */
+
+        return ngx_kexec_schema_error(details, "finite_number", field, NULL,
+                                      "Input should be a finite number", NULL);
+    }
+
+    if (!(json_number_value(value) > 0)) {
+        return ngx_kexec_schema_error(details, "greater_than", field, NULL,
+                                      "Input should be greater than 0",
+                                      echo ? value : NULL);
+    }
+
+    return NGX_OK;
+}
+
+
+/* NULL: jansson cannot hold it */
+
+static json_t *
+ngx_kexec_schema_load(ngx_str_t *text, size_t flags)
+{
+    return json_loadb((char *) text->data, text->len,
+                      JSON_DECODE_ANY|JSON_ALLOW_NUL|flags, NULL);
 }
 
 

@@ -36,15 +36,26 @@ typedef struct {
 
 
 /*
- * NGX_OK: *object is the body, to be given back with json_decref().  Members
- * that are null or unknown can be taken as absent.
+ * NGX_OK: *object has the body's members of those names, to be given back with
+ * json_decref().  Members that are null can be taken as absent.
  * NGX_DECLINED: *errors is the JSON text of a 422's body, to be freed with
  * free().
+ * NGX_ABORT: the body is no text at all.
  * NGX_ERROR: no memory.
  * is_json: whether the body's Content-Type says so.
  */
 ngx_int_t ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
     ngx_kexec_field_t *fields, json_t **object, char **errors);
+
+/*
+ * The text of a body as UTF-8, without a byte order mark: like Python's
+ * json.loads(), it takes UTF-8, UTF-16 and UTF-32, and lone surrogates in them.
+ * *text is a part of body or, unless *memory is NULL, stands in memory to be
+ * freed with free().
+ * NGX_OK; NGX_DECLINED: none of these; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_kexec_schema_decode(ngx_str_t *body, ngx_str_t *text,
+    u_char **memory);
 
 /* does a Content-Type (empty: there is none) stand for JSON? */
 ngx_uint_t ngx_kexec_schema_is_json(ngx_str_t *content_type);

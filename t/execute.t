@@ -276,7 +276,7 @@ sub detail { '{"detail":[' . CORE::join(",", @_) . ']}' }
 --- request eval
 [map { qq(POST /execute\n$_) }
  '{"code": ', "{'code': '1'}", '{"code": "1"} x', '{"code": "1",}',
- qq({"code": "\xff"}), '{"code": "1", "timeout": NaN}', '{"code": "\ud800"}']
+ '{"code": "1", "x": nan}', '{"code": "1", "x": [1e400,]}', qq(\xef\xbb\xbf\xef\xbb\xbf{"code": "1"})]
 --- more_headers
 Content-Type: application/json
 --- error_code: 422
@@ -651,3 +651,70 @@ Content-Type: application/json
 my @runs = jupyter_log(ev => "execute");
 my ($code) = grep { $runs[$_]->{code} eq "env" } 0 .. $#runs;
 cmp_ok($code, ">", 0, "they are set before the code, not in it");
+
+
+
+=== TEST 43: what Python takes for JSON in members that nobody uses
+--- request eval
+[map { qq(POST /execute\n$_) }
+ qq(\xef\xbb\xbf{"code": "print a"}), '{"code": "print a", "x": 123456789012345678901234567890}',
+ '{"code": "print a", "x": [NaN, -Infinity, 1e400]}', '{"x": "\ud800", "code": "print a"}',
+ '{"code": "print a", "x\u0000y": {"\udc00": 1}}', qq({"code": "print a", "x": "\xed\xa0\x80"}),
+ '{"code": NaN, "code": "print a"}', '{"code": "print a", "timeout": 123456789012345678901234567890}',
+ '{"code": "print a", "x": ' . "[" x 500 . "]" x 500 . "}"]
+--- more_headers
+Content-Type: application/json
+--- response_body_like: "text": "a\\n"(?s:.*)"end_of_execution"
+
+
+
+=== TEST 44: the same in those that are used
+--- request eval
+[map { qq(POST /execute\n$_) }
+ '{"code": NaN}', '{"code": 123456789012345678901234567890}', '{"code": "\ud800"}',
+ '{"code": "1", "env_vars": {"A": 1e400, "B": "\ud800", "C": [NaN]}}', '{"code": "1", "env_vars": {"A\u0000": "1"}}',
+ '{"code": "1", "timeout": NaN}', '{"code": "1", "timeout": Infinity}', '{"code": "1", "timeout": 1e400}',
+ '{"code": "1", "timeout": "\ud800"}', '{"x": NaN}', 'NaN', '{"code": "1", "x": ' . "[" x 600 . "]" x 600 . "}"]
+--- more_headers
+Content-Type: application/json
+--- error_code: 422
+--- response_body eval
+sub refused { '{"detail":[' . CORE::join(",", map { sprintf '{"type":"%s","loc":["body"%s],"msg":"%s"}', @$_ } @_) . ']}' }
+my $string = "Input should be a valid string";
+my $unicode = "$string, unable to parse raw data as a unicode string";
+my $finite = "Input should be a finite number";
+[(refused(["string_type", ',"code"', $string])) x 2,
+ refused(["string_unicode", ',"code"', $unicode]),
+ refused(["string_type", ',"env_vars","A"', $string], ["string_unicode", ',"env_vars","B"', $unicode],
+         ["string_type", ',"env_vars","C"', $string]),
+ refused(["string_unicode", ',"env_vars"', "Names should be valid strings without NUL"]),
+ (refused(["finite_number", ',"timeout"', $finite])) x 3,
+ refused(["float_type", ',"timeout"', "Input should be a valid number"]),
+ refused(["missing", ',"code"', "Field required"]),
+ refused(["model_attributes_type", "", "Input should be a valid dictionary or object to extract fields from"]),
+ refused(["too_deep", "", "Body is nested too deep, 512 levels are allowed"])]
+
+
+
+=== TEST 45: bodies in UTF-16 and UTF-32
+--- request eval
+use Encode ();
+my $body = qq({"code": "print \x{e4}\x{1f600}"});
+[map { "POST /execute\n" . Encode::encode($_, $body) } qw(UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32LE UTF-32BE)]
+--- more_headers
+Content-Type: application/json
+--- response_body_like: "text": "\\u00e4\\ud83d\\ude00\\n"(?s:.*)"end_of_execution"
+
+
+
+=== TEST 46: bodies that are no text
+--- request eval
+[map { qq(POST /execute\n$_) }
+ qq({"code": "\xff"}), qq({"code": "1", "x": "\xc3"}), qq(\xff\xfe\x7b), qq(\x00\x00\xfe\xff\x00\x11\x00\x00)]
+--- more_headers
+Content-Type: application/json
+--- error_code: 400
+--- response_headers
+Content-Type: application/json
+--- response_body chomp
+{"detail":"There was an error parsing the body"}

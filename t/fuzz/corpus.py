@@ -122,6 +122,12 @@ BODIES = {
     'members': b'\x00{"env_vars": 1, "timeout": "1", "x": "\\u0000"}',
     'text': b'\x02{"code": "1"}',
     'invalid': b'\x00{"code": "\xff',
+    'python': b'\x00{"x": [NaN, -Infinity, 1e400, 123456789012345678901],'
+              b'"\\u0000": "\\ud800", "code": "\xed\xa0\x80", "timeout": NaN}',
+    'mark': b'\x01\xef\xbb\xbf{}',
+    'utf-16': b'\x01' + '{"cwd": "\xe9\U0001f389\ud800"}'
+              .encode('utf-16', 'surrogatepass'),
+    'utf-32': b'\x01' + '{"cwd": "\xe9\U0001f389"}'.encode('utf-32-be'),
     'list': b'\x01[1, "a"]',
     'null': b'\x01null',
     'empty': b'\x00',

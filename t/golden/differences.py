@@ -14,6 +14,7 @@ DIRECTORIES = "Working directories"
 LANGUAGES = "Unknown languages"
 JSON_ERRORS = "What is wrong with a request's JSON"
 ALLOW = "The Allow header"
+REDIRECTS = "Redirects"
 MALFORMED = "Malformed HTTP"
 NO_DOCS = "No /docs and /openapi.json"
 RESULTS = "Results of Python"
@@ -145,6 +146,9 @@ DIFFERENCES = {
         Difference(JSON_ERRORS, body=json_error(15, "end of file expected near 'x'"))],
 
     "http_contexts_put_405": [Difference(ALLOW, headers={"allow": "GET, POST"})],
+
+    "http_contexts_restart_slash": [Difference(REDIRECTS, headers={"location": "/contexts/abc/restart"})],
+    "http_health_slash": [Difference(REDIRECTS, headers={"location": "/health"})],
 
     "http_bad_content_length": [Difference(MALFORMED, headers={"content-type": "text/html"}, body=NGINX_400)],
     "http_malformed_request": [Difference(MALFORMED, headers={"content-type": "text/html"}, body=NGINX_400)],
