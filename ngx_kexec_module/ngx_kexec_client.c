@@ -117,10 +117,7 @@ ngx_kexec_client_start(ngx_kexec_client_t *client)
         return NGX_ERROR;
     }
 
-    /* events are to be felt at once, and limit_rate uses the write timer */
-
-    r->limit_rate = 0;
-    r->limit_rate_set = 1;
+    /* events are to be felt at once */
 
     if (c->tcp_nodelay != NGX_TCP_NODELAY_SET && ngx_tcp_nodelay(c) != NGX_OK)
     {
@@ -301,7 +298,9 @@ ngx_kexec_client_keepalive(ngx_event_t *ev)
 
     /* while older output waits for the client, more would not help */
 
-    if (client->busy || client->pending || client->file_size) {
+    if (client->busy || client->pending || client->file_size
+        || c->write->delayed)
+    {
         return;
     }
 
@@ -427,6 +426,13 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
+    if (wev->delayed) {
+
+        /* by limit_rate: the write event's timer is its own until it expires */
+
+        return ngx_handle_write_event(wev, clcf->send_lowat);
+    }
+
     client->sending = 1;
     parts = 0;
 
@@ -512,11 +518,13 @@ ngx_kexec_client_send(ngx_kexec_client_t *client)
 
         ngx_kexec_client_update_chains(client, out);
 
-        if (client->busy || r->buffered || c->buffered) {
+        if (client->busy || r->buffered || c->buffered || wev->delayed) {
 
             /* the client takes no more for now */
 
-            if (!wev->timer_set || client->sent != c->sent) {
+            if (!wev->delayed
+                && (!wev->timer_set || client->sent != c->sent))
+            {
                 client->sent = c->sent;
                 ngx_add_timer(wev, clcf->send_timeout);
             }

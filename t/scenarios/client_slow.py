@@ -10,6 +10,11 @@ import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from kexec_test import *
 
+try:
+    from h2_client import H2Connection
+except ImportError:
+    H2Connection = None
+
 LINES, SIZE = 10000, 1000
 EXPECTED = "".join("%d " % i + "x" * (SIZE - len("%d " % i) - 1) + "\n" for i in range(LINES))
 
@@ -196,6 +201,42 @@ def reads_little(jupyter):
         nginx.log.check()
 
 
+def limit_rate(jupyter):
+    """nginx's limit holds; it is not the client's own slowness, and the context does not wait for it."""
+    rate, lines, port = 100000, 300, free_port()
+    flood, expected = "flood %d %d" % (lines, SIZE), EXPECTED[:lines * SIZE]
+    limits = "limit_rate %d; send_timeout 1s; kexec_keepalive 500ms; kexec_buffer_size 32k;" % rate
+    http = "server { listen 127.0.0.1:%d http2; location / { %s kexec_pass http://jupyter; kexec_token secret; } }" % (
+        port, limits)
+    with Nginx(jupyter, location=limits, env={"EXTRA_HTTP": http, "DEFAULT_CONTEXTS": "python"}) as nginx:
+        for code, text in ((flood, expected), (flood + "\nsleep 1\nprint a\nprint b", expected + "a\nb\n")):
+            start = time.monotonic()
+            reader = Reader(nginx.port, code)
+            reader.read(4096)
+            nginx.run("print next")
+            free = time.monotonic() - start
+            reader.drain()
+            took = time.monotonic() - start
+            # nginx counts whole seconds, and the one that begins
+            ok(took > len(reader.data) / rate - 2, "not above limit_rate", "%d bytes in %.1f s" % (len(reader.data), took))
+            ok(took < 3 * len(reader.data) / rate + 5, "nor far below", "%.1f s" % took)
+            ok(free < took - 0.5, "the context is free meanwhile", "after %.1f of %.1f s" % (free, took))
+            whole(reader, "all of it", text)
+        if H2Connection is None:
+            skip("no python3-h2", 2)
+        else:
+            connection = H2Connection(port)
+            stream = connection.execute(flood)
+            stream.finish()
+            took = stream.finished_at - stream.sent_at
+            ok(took > len(stream.body) / rate - 2, "HTTP/2: not above limit_rate", "%.1f s" % took)
+            is_(stream.text(), expected, "HTTP/2: all of it")
+            connection.close()
+        stream = nginx.execute("print a\nsleep 0.3\nprint b")
+        is_((stream.finish()[-1]["type"], stream.text()), ("end_of_execution", "a\nb\n"), "what is below it comes as it is")
+        nginx.log.check()
+
+
 def send_timeout(jupyter):
     with Nginx(jupyter, location="send_timeout 1s;", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
         reader = Reader(nginx.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096)
@@ -335,7 +376,7 @@ def main():
     directory = tempfile.mkdtemp(prefix="kexec-client-")
     os.chmod(directory, 0o755)
     parts = {"slow": slow, "tls": lambda j: tls(j, directory), "does_not_read": does_not_read,
-             "reads_little": reads_little, "send_timeout": send_timeout, "no_file": no_file, "fast_at_last": fast_at_last,
+             "reads_little": reads_little, "send_timeout": send_timeout, "limit_rate": limit_rate, "no_file": no_file, "fast_at_last": fast_at_last,
              "fast_in_the_end": fast_in_the_end, "keeps_up_again": keeps_up_again,
              "full_disk": lambda j: full_disk(j, directory)}
     try:
