@@ -143,18 +143,8 @@ class Faulty(Server):
     """nginx and a scripted Jupyter of its own; options are Jupyter's."""
 
     def __init__(self, workers=1, conf=CONF, http="", default_contexts="python", jupyter=None, **options):
-        for left in 2, 1, 0:
-            own = jupyter
-            try:
-                own = own or ScriptedJupyter(**options)
-                super().__init__(workers, conf, own, http=http, default_contexts=default_contexts)
-                break
-            except RuntimeError:
-                # a port that was free may be taken by now: many servers start at once
-                if own is not None and own is not jupyter:
-                    own.stop()
-                if not left:
-                    raise
+        super().__init__(workers, conf, jupyter or ScriptedJupyter(**options), http=http,
+                         default_contexts=default_contexts)
         self.pids = set(self.workers())
         self.deaths = False             # may workers die?
 

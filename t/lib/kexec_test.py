@@ -122,17 +122,30 @@ def done_testing():
 
 # Waiting
 
-def free_port():
-    """One below those that the system gives to clients: nobody takes it by chance before it is used."""
+_kept = []
+
+
+def free_port(keep=True):
+    """One below those that the system gives to clients: nobody takes it by chance before it is used.  keep: nor does
+    another process that asks here, as long as this one lives."""
     while True:
         port = random.randrange(10000, 32000)
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError as e:
-                if e.errno != errno.EADDRINUSE:
-                    raise
+        mark, probe = socket.socket(socket.AF_UNIX), socket.socket()
+        try:
+            mark.bind("\0kexec-test-port-%d" % port)
+            probe.bind(("127.0.0.1", port))
+        except OSError as e:
+            mark.close()
+            if e.errno != errno.EADDRINUSE:
+                raise
+            continue
+        finally:
+            probe.close()
+        if keep:
+            _kept.append(mark)
+        else:
+            mark.close()
+        return port
 
 
 def wait_until(test, timeout=10, what=None, step=0.02):

@@ -205,7 +205,7 @@ class Server(Nginx):
         """Client ports by worker."""
         by_pid = {}
         while len(by_pid) < self.n_workers or min(map(len, by_pid.values())) < each:
-            port = free_port()
+            port = free_port(keep=False)
             stream = Stream(self.port, "GET", "/-/pid", headers={"Connection": None}, local_port=port)
             pump_all([stream], lambda: stream.ended)
             stream.reset()              # leaves no TIME_WAIT behind

@@ -16,13 +16,8 @@ class Early(Nginx):
 
     def __init__(self, jupyter, location=CONF, default_contexts="python"):
         super().__init__(jupyter, 1, True, location, {"DEFAULT_CONTEXTS": default_contexts}, start=False)
-        for _ in range(3):
-            self._script("conf")
-            command_line = NGINX + ["-p", self.run_dir + "/", "-c", self.run_dir + "/nginx.conf"]
-            if not subprocess.run(command_line, env=NGINX_ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL).returncode:
-                break
-            self.port = self.env["PORT"] = free_port()      # somebody was quicker
+        self._script("conf")
+        self.start_nginx()
         self.started = True
         wait_until(lambda: port_answers(self.port), 10, "nginx")
 
