@@ -202,7 +202,7 @@ class Faulty(Server):
 
 def gather(streams, timeout=30):
     """Reads all of them to their ends, as they come; each gets its .finished_at."""
-    end = time.monotonic() + timeout * SLACK
+    end = time.monotonic() + timeout * slack()
     left = [s for s in streams if not s.ended]
     while left and time.monotonic() < end:
         ready, _, _ = select.select([s.sock for s in left], [], [], 0.2)
@@ -268,8 +268,8 @@ class Case:
             found.append("output_dropped was%s told" % ("" if dropped(s) else " not"))
         if took(s) < self.least:
             found.append("ended too soon, after %.2f s" % took(s))
-        if self.most and took(s) > self.most * SLACK:
-            found.append("took %.2f s, limit %.2f s" % (took(s), self.most * SLACK))
+        if self.most and took(s) > self.most * slack():
+            found.append("took %.2f s, limit %.2f s" % (took(s), self.most * slack()))
         if self.check:
             found += [p for p in [self.check(s)] if p]
         return found
@@ -280,7 +280,7 @@ def run_cases(server, contexts, cases, timeout=60):
     code: a marker is put behind it."""
     waiting, running = list(cases), {}
     free = list(contexts)
-    end = time.monotonic() + timeout * SLACK
+    end = time.monotonic() + timeout * slack()
     while (waiting or running) and time.monotonic() < end:
         while waiting and free:
             case = waiting.pop(0)
@@ -321,7 +321,7 @@ def parallel(functions, timeout=60):
             problems.append(traceback.format_exc())
 
     threads = [threading.Thread(target=run, args=(f,), daemon=True) for f in functions]
-    end = time.monotonic() + timeout * SLACK
+    end = time.monotonic() + timeout * slack()
     for t in threads:
         t.start()
     for t in threads:

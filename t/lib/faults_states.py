@@ -158,7 +158,7 @@ class Situation:
         return self.problems
 
     def limit(self, stream, seconds, what):
-        if stream.finished_at - self.happened > seconds * SLACK:
+        if stream.finished_at - self.happened > seconds * slack():
             self.say("%s took %.1f s" % (what, stream.finished_at - self.happened))
 
     def judge(self):
@@ -228,7 +228,7 @@ class Situation:
         if (verdict(last), last.text()) != ("ok", "after %s\n" % self.tag) and not (verdict(last) == "ok"
                                                                                     and dropped(last)):
             self.say("the next one: %s %r %r" % (verdict(last), value(last), last.text()))
-        if self.event in ("leave", "nothing", "cut", "close", "POST interrupt") and took(last) > 6 * SLACK:
+        if self.event in ("leave", "nothing", "cut", "close", "POST interrupt") and took(last) > 6 * slack():
             self.say("the next one took %.1f s" % took(last))
         # with env_vars: they were put back, or the process is another one
         state_ = self.jupyter.state()["kernels"].get(self.server.kernel(self.context), {})

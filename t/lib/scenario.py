@@ -229,11 +229,12 @@ class Server(Nginx):
 
 def pump_all(streams, test, timeout=30):
     """Reads from all of them, as it comes, until test() is true."""
+    timeout *= slack()
     end = time.monotonic() + timeout
     while not test():
         left = end - time.monotonic()
         if left <= 0:
-            raise TimeoutError("waited %s s for %s" % (timeout, test))
+            raise TimeoutError("waited %.1f s for %s" % (timeout, test))
         readable = [s for s in streams if not s.ended]
         if not readable:
             raise RuntimeError("all answers have ended before " + str(test))
@@ -289,7 +290,7 @@ def told(stream):
 def between(seconds, least, most, name):
     """How long something took that takes `least`.  nginx reads the clock once for what it does at once, so its timers
     may be some milliseconds early."""
-    most *= SLACK
+    most *= slack()
     return ok(least - 0.05 <= seconds < most, name, "took %.3f s, not %s to %s s" % (seconds, least, most))
 
 

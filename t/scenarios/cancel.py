@@ -99,7 +99,7 @@ def no_foreign_interrupt(server, rounds):
         if told(b) != "ok":
             wrong.append((i, leave_after, b.all()))
             continue
-        if b.finished_at - left > 2:
+        if b.finished_at - left > 2 * slack():
             wrong.append((i, leave_after, "late", b.finished_at - left))
         a_ran = int(result(b)) > ran
         ran = int(result(b))

@@ -262,7 +262,7 @@ def fuzz(server, rounds):
             # what was sent when the link broke may be lost with it, a process may die under it
             if verdict(after) not in ("ok", "LinkLost", "KernelDied"):
                 yield "round %d.%d, after %r: %s %r" % (seed, i, code, verdict(after), value(after))
-            elif took(after) > 6 * SLACK:
+            elif took(after) > 6 * slack():
                 yield "round %d.%d, after %r: took %.1f s" % (seed, i, code, took(after))
 
     none(parallel([lambda c=c, n=n: list(one(c, n)) for n, c in enumerate(contexts)], 60 + 3 * rounds),

@@ -106,7 +106,7 @@ def health(server, rounds):
 
     def soon(status, limit, name, why=None):
         start = time.monotonic()
-        while server.request("GET", "/health").status != status and time.monotonic() - start < 6 * SLACK:
+        while server.request("GET", "/health").status != status and time.monotonic() - start < 6 * slack():
             time.sleep(0.05)
         answer = server.request("GET", "/health")
         is_(answer.status, status, name)

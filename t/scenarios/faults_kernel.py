@@ -32,7 +32,7 @@ def slow_start(server, rounds):
     jupyter.set(start_delay=3.5)
     stream = gather([server.stream("POST", "/contexts", {})], 12)[0]
     is_(stream.status, 200, "a context is made")
-    ok(3 < took(stream) < 6 * SLACK, "when its kernel is there", "%.1f s" % took(stream))
+    between(took(stream), 3.4, 6, "when its kernel is there")
     context = json.loads(stream.body)["id"] if stream.status == 200 else None
 
     # and the same for a kernel that was given up
@@ -55,7 +55,7 @@ def never_ready(server, rounds):
         jupyter.set(kernel_info=fault)
         stream = gather([server.stream("POST", "/contexts", {})], 12)[0]
         is_(stream.status, 503, "%s: 503" % list(fault)[0])
-        ok(1.9 < took(stream) < 3 * SLACK, "after kexec_ready_timeout", "%.1f s" % took(stream))
+        between(took(stream), 2, 3, "after kexec_ready_timeout")
         wait_until(lambda: len(jupyter.state()["kernels"]) == before, 3, "its kernel's end")
 
 

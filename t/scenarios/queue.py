@@ -69,7 +69,8 @@ def keepalives(server, rounds):
         for name, stream in ("running", holder), ("queued", waiter):
             times = [t for t, e in stream.events if e["type"] == "keepalive"]
             pauses = [b - a for a, b in zip(times, times[1:])]
-            ok(len(times) >= 3 and all(0.8 < p < 1.3 for p in pauses), name + ": one each second", pauses)
+            ok(len(times) >= 3, name + ": it is told", times)
+            between(sum(pauses) / len(pauses), 1, 1.3, name + ": each second")
             ok(all(e == {"type": "keepalive"} for e in (e for _, e in stream.events) if e["type"] == "keepalive"),
                name + ": with nothing else in it")
         gate = server.gate()
@@ -90,7 +91,7 @@ def queue_timeout(server, rounds):
         for stream in (a, b):
             is_(told(stream), "QueueTimeout", "QueueTimeout")
             between(stream.finished_at - stream.sent_at, 4, 5, "after kexec_queue's timeout")
-        like(a.all()[0]["value"], r"waited 4 s .* held by a running execution for 4 s", "with the reason")
+        like(a.all()[0]["value"], r"waited \d+ s .* held by a running execution for \d+ s", "with the reason")
         holder.pump(0)
         ok(not holder.ended, "the running one runs on")
         left = holder.close()

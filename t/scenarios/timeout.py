@@ -42,12 +42,13 @@ def at_its_end(server, rounds):
     """Timeouts that come just when the code ends hit nobody else."""
     context = server.create_context()
     told(server.run("import time\nx = 7", context_id=context))
-    wrong, ends = [], set()
+    wrong, ends, seconds = [], set(), 0.05
     for i in range(rounds):
-        seconds = random.uniform(0.04, 0.06)
         a = server.execute("time.sleep(0.045)\n'end'", context, timeout=seconds)
         b = server.execute("time.sleep(0.03); x", context)
         ends.add(told(a))
+        # the moment is looked for: how long the code takes is the machine's affair
+        seconds *= random.uniform(0.85, 1) if told(a) == "ok" else random.uniform(1, 1.3)
         if (told(b), result(b)) != ("ok", "7"):
             wrong.append((seconds, a.all(), b.all()))
         if told(a) == "ok" and result(a) != "end":

@@ -13,7 +13,7 @@ import faults_states
 import kexec_test
 
 # for the slot to be free and the queue to move
-SOON = 3 * faults_states.SLACK
+SOON = 3
 
 
 def everybody_waits(server, context, holder, n=8):
