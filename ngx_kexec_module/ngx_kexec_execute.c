@@ -29,6 +29,7 @@ typedef struct {
 
 
 static void ngx_kexec_execute_body(ngx_http_request_t *r);
+static size_t ngx_kexec_execute_size(json_t *body, size_t *code);
 static ngx_int_t ngx_kexec_execute_check(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_context(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_wait(ngx_kexec_execute_t *e);
@@ -92,28 +93,52 @@ ngx_kexec_execute_body(ngx_http_request_t *r)
 }
 
 
+/* what the execution is to keep, however long it waits */
+
+static size_t
+ngx_kexec_execute_size(json_t *body, size_t *code)
+{
+    size_t       size;
+    json_t      *value;
+    const char  *name;
+
+    *code = json_string_length(json_object_get(body, "code"));
+    size = *code;
+
+    json_object_foreach (json_object_get(body, "env_vars"), name, value) {
+        size += ngx_strlen(name) + json_string_length(value);
+    }
+
+    return size;
+}
+
+
 static ngx_int_t
 ngx_kexec_execute_check(ngx_kexec_execute_t *e)
 {
-    ngx_str_t            text, language, code;
+    size_t               size, code;
+    ngx_str_t            text, language;
     ngx_http_request_t  *r;
 
     r = e->request;
 
-    ngx_kexec_schema_string(e->body, "code", &code);
     ngx_kexec_schema_string(e->body, "context_id", &e->id);
     ngx_kexec_schema_string(e->body, "language", &language);
 
-    if (code.len > e->conf->max_code_size) {
+    size = ngx_kexec_execute_size(e->body, &code);
+
+    if (size > e->conf->max_code_size) {
 
         text.data = ngx_pnalloc(r->pool, 128);
         if (text.data == NULL) {
             goto failed;
         }
 
-        text.len = ngx_sprintf(text.data, "The code has %uz bytes, "
+        text.len = ngx_sprintf(text.data, "The code%s %uz bytes, "
                                "%uz are allowed (kexec_max_code_size)",
-                               code.len, e->conf->max_code_size)
+                               size == code ? " has"
+                                            : " and its variables have",
+                               size, e->conf->max_code_size)
                    - text.data;
 
         ngx_kexec_answer_text(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, &text);

@@ -51,22 +51,45 @@ def interrupt_outlives(nginx, jupyter):
         stream.close()
 
 
+def memory(nginx):
+    with open("/proc/%d/status" % nginx.workers()[0]) as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def waiters(nginx, jupyter):
+    """What waits in a queue is kept once, and is limited."""
+    size, count, context = 7 << 20, 8, nginx.create_context()
+    for fields in ({"env_vars": {"A": "a" * (40 << 20)}}, {"env_vars": {"A%d" % i: "a" * 1000 for i in range(9000)}},
+                   {"code": "#" * (5 << 20), "env_vars": {"A": "a" * (4 << 20)}}):
+        answer = nginx.request("POST", "/execute", {"code": "print x", "context_id": context, **fields}, timeout=60)
+        ok(answer.status == 413 and b"The code and its variables have " in answer.body, "too much is a 413 that says so",
+           answer)
+    running = nginx.execute("sleep 30", context)
+    jupyter.wait(ev="start", code="sleep 30")
+    before = memory(nginx)
+    streams = []
+    for i in range(count):
+        streams.append(nginx.execute("print hello", context, env_vars={"A": "a" * (size // 2), "B": "b" * (size // 2)}))
+        is_(streams[-1].wait_head(10), 200, "one more waits")
+    memory_within((memory(nginx) - before) * 1024, 1.2 * count * size + (4 << 20),
+                  "%d waiters with %d MB each" % (count, size >> 20))
+    for stream in streams[1:]:
+        stream.reset()
+    running.reset()
+    is_(streams[0].finish()[-1]["type"], "end_of_execution", "the first one runs")
+    is_(streams[0].text(), "hello\n", "with its variables")
+
+
 def values(nginx, jupyter):
     """A body of millions of values stops nobody else."""
-    worker = nginx.workers()[0]
-
-    def memory():
-        with open("/proc/%d/status" % worker) as f:
-            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
-
-    before = memory()
+    before = memory(nginx)
     start = time.monotonic()
     for code, status, name in (("1", 200, "passed over"), ("[" + "{}," * (10 << 20) + "0]", 422, "refused")):
         body = '{"code":%s,"x":[%s0]}' % (code if status == 422 else '"1"', "{}," * (10 << 20) if status == 200 else "")
         answer = nginx.request("POST", "/execute", body.encode(), {"Content-Type": "application/json"}, 60)
         is_(answer.status, status, "30 MB of empty objects are %s" % name)
     within(time.monotonic() - start, 6, "at once")
-    memory_within((memory() - before) * 1024, 40 << 20, "for no more memory than the body's")
+    memory_within((memory(nginx) - before) * 1024, 40 << 20, "for no more memory than the body's")
     answer = nginx.request("POST", "/execute", b'{"y":"' + b"z" * (5 << 20) + b'"}',
                            {"Content-Type": "application/json"}, 60)
     ok(answer.status == 422 and len(answer.body) < 1000, "a large body is not sent back with its error",
@@ -197,7 +220,7 @@ def run(function):
 
 
 if __name__ == "__main__":
-    for part in (conditional, interrupt_outlives, values, in_front, behind, page, body_behind):
+    for part in (conditional, interrupt_outlives, values, waiters, in_front, behind, page, body_behind):
         if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
             run(part)
     done_testing()
