@@ -2,7 +2,9 @@
 
 import os
 import tempfile
+import time
 import unittest
+from queue import Empty
 
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
@@ -42,6 +44,7 @@ class KernelTest(unittest.TestCase):
         with open(errors, "w") as stderr:
             manager.start_kernel(env=env, cwd=cls.home, stderr=stderr)
         cls.addClassCleanup(manager.shutdown_kernel, now=True)
+        cls.manager = manager
         cls.client = manager.client()
         cls.client.start_channels()
         cls.addClassCleanup(cls.client.stop_channels)
@@ -70,6 +73,17 @@ class KernelTest(unittest.TestCase):
 
         self.client.execute_interactive(code, output_hook=take, timeout=TIMEOUT)
         return shown
+
+    def poll(self, get, request, timeout):
+        """The next message that belongs to that request, or None."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                message = get(timeout=max(end - time.monotonic(), 0.001))
+            except Empty:
+                return None
+            if message["parent_header"].get("msg_id") == request:
+                return message
 
     def results(self, code):
         """The MIME bundles alone; nothing else may have come."""

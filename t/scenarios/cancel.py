@@ -25,6 +25,27 @@ def leave(server, rounds):
         within(b.finished_at - left, 1, "answered soon after the other left")
 
 
+@scenario(rounds=1, many=50)
+def leave_an_await(server, rounds):
+    """The same with code that awaits: a pause, tasks, a thread; and the code's own end of it is run."""
+    context = server.create_context()
+    for i in range(rounds):
+        for code in ("await asyncio.sleep(300)", "await asyncio.gather(asyncio.sleep(300), asyncio.sleep(200))",
+                     "await asyncio.create_task(asyncio.sleep(300))",
+                     "await asyncio.sleep(0)\nimport time\ntime.sleep(300)",
+                     "try:\n    await asyncio.Event().wait()\nfinally:\n    x += 0.5"):
+            is_(told(server.run("import asyncio\nx = 7", context_id=context)), "ok", "x is set")
+            a = server.busy(context, code)
+            left = LEAVE[i % 2](a)
+            b = server.run("int(x)", context_id=context)
+            is_((told(b), result(b)), ("ok", "7"), "x is still there: %s" % code.partition("\n")[0])
+            within(b.finished_at - left, 1, "answered soon after the other left")
+        is_(server.value("x", context), "7.5", "finally: was run")
+        a = server.busy(context, "await asyncio.sleep(300)")
+        is_(server.request("POST", "/contexts/%s/interrupt" % context).status, 200, "interrupted")
+        is_(told(a), "KeyboardInterrupt", "its client is told the same as for any code")
+
+
 @scenario(rounds=3, many=50, workers=(0, 1, 4))
 def leave_with_waiters(server, rounds):
     """The same with others already waiting: they run normally, in order."""

@@ -25,75 +25,41 @@ def lift_mark(make_socket):
 IPKernelApp.init_iopub = lift_mark(IPKernelApp.init_iopub)
 
 
-# A SIGINT between the moment when ipykernel arms it and the one when the code
-# runs, or behind the code until it is ignored again, ends the kernel's process
-# in order; one that comes while the kernel replies eats the reply.  So only
-# the code itself, and the handlers of widgets, are interrupted.  Whoever
-# interrupts and sees no effect tries again: for a moment after one that had an
-# effect none hits the making of the traceback, which would eat the error.  After
-# that they may, others wait for their turn.
-
-from time import monotonic
-
-from ipykernel import kernelbase
-from ipykernel.ipkernel import IPythonKernel
-from IPython.core.interactiveshell import InteractiveShell
-
-TRACEBACK = InteractiveShell.showtraceback.__code__
-INTERRUPTIBLE = {IPythonKernel.do_execute.__code__}
-
-try:
-    from ipykernel.comm.manager import CommManager
-
-    for name in ("comm_open", "comm_msg", "comm_close"):
-        code = getattr(getattr(CommManager, name, None), "__code__", None)
-        if code is not None:
-            INTERRUPTIBLE.add(code)
-
-except ImportError:
-    pass
-
-
-last = 0
-
-
-def interrupt(number, frame):
-    global last
-
-    while frame is not None:
-        if frame.f_code is TRACEBACK and monotonic() - last < 0.25:
-            return
-
-        if frame.f_code in INTERRUPTIBLE:
-            last = monotonic()
-            raise KeyboardInterrupt
-
-        frame = frame.f_back
-
-
-kernelbase.default_int_handler = interrupt
-
-
-# Results as the SDKs know them: data, charts and JSON beside the text, which
-# is told in full and without colours.  The package is found beside this file,
-# whatever sys.path is.  Extensions and start-up files of the user's own
-# profile are loaded as well.
+# Both packages are found beside this file, whatever sys.path is.
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+
+def load(name):
+    """False if it was there."""
+
+    if name in sys.modules:
+        return False
+
+    spec = spec_from_file_location(
+        name, Path(__file__).with_name(name) / "__init__.py")
+    sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+
+    return True
+
+
+# What ipykernel does when it is interrupted is changed.
+
+if load("kexec_kernel"):
+    sys.modules["kexec_kernel"].install()
+
+
+# Results as the SDKs know them: data, charts and JSON beside the text, which
+# is told in full and without colours.  Extensions and start-up files of
+# the user's own profile are loaded as well.
+
 c = get_config()  # noqa: F821
 
-PACKAGE = "kexec_display"
-
-if PACKAGE not in sys.modules:
-    spec = spec_from_file_location(
-        PACKAGE, Path(__file__).with_name(PACKAGE) / "__init__.py")
-    sys.modules[PACKAGE] = module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[PACKAGE])
-
-c.InteractiveShellApp.extensions.append(PACKAGE)
+load("kexec_display")
+c.InteractiveShellApp.extensions.append("kexec_display")
 c.InteractiveShell.colors = "NoColor"
 c.PlainTextFormatter.max_seq_length = 0
 

@@ -1,0 +1,7 @@
+"""What makes ipykernel hold whatever the user's code does; loaded by ipython_kernel_config.py, before there is a kernel."""
+
+from . import interrupts
+
+
+def install():
+    interrupts.install()
