@@ -15,7 +15,7 @@ from scenario import *
 CONF = """
     kexec_interrupt_timeout 4s;
     kexec_reconnect_timeout 3s;
-    kexec_ready_timeout 9s;
+    kexec_ready_timeout 30s;
     kexec_keepalive 1s;
     kexec_queue size=64 timeout=60s;
 """

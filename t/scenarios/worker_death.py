@@ -140,28 +140,63 @@ def at_random(server, rounds):
     for context in contexts:
         told(server.run("n = 0\nmine = %r" % context, context_id=context))
     stop = threading.Event()
-    problems = []
+    problems, kills = [], []
+
+    def killed(since):
+        """Was a worker killed meanwhile?  A moment later is too late for what has already failed."""
+        return any(t >= since for t in kills)
+
+    def ask(method, path, body=None):
+        """None: cut off with its worker."""
+        since = time.monotonic()
+        stream = server.stream(method, path, body)
+        stream.finish(30 * slack())
+        if stream.status is not None and stream.ended == "complete":
+            return stream
+        if not killed(since):
+            problems.append("%s %s: %s %s, though no worker was killed" % (method, path, stream.status_line, stream.ended))
+
+    def operate(context, what):
+        if what < 0.1:
+            answer = ask("POST", "/contexts/%s/interrupt" % context)
+            if answer and answer.status != 200:
+                problems.append("interrupt: %s %r" % (answer.status_line, answer.body))
+            return
+        if what < 0.2:
+            for method in "POST", "DELETE":
+                answer = ask(method, "/contexts" if method == "POST" else "/contexts/" + made, {} if method == "POST" else None)
+                if answer is None:
+                    return
+                if answer.status != 200:
+                    problems.append("%s of a context: %s %r" % (method, answer.status_line, answer.body))
+                    return
+                made = method == "POST" and json.loads(answer.body)["id"]
+            return
+        since = time.monotonic()
+        stream = server.execute(random.choice(["mine", "import time; time.sleep(0.2)\nmine"]), context)
+        if what < 0.5:
+            stream.wait_head(random.random())
+            stream.close()
+            return
+        stream.finish(30 * slack())
+        if stream.ended != "complete":
+            if not killed(since):
+                problems.append("broken off, %s, though no worker was killed: %r" % (stream.ended, stream.all()))
+        elif told(stream) not in ("ok", "KeyboardInterrupt", "ExecutionInterrupted") or \
+                told(stream) == "ok" and result(stream) != context:
+            problems.append("%s was told %r" % (context, stream.all()))
 
     def client(seed):
         rand = random.Random(seed)
         while not stop.is_set():
-            context = rand.choice(contexts)
+            since = time.monotonic()
             try:
-                what = rand.random()
-                if what < 0.1:
-                    server.request("POST", "/contexts/%s/interrupt" % context, timeout=10)
-                elif what < 0.2:
-                    answer = server.request("POST", "/contexts", {}, timeout=20)
-                    server.request("DELETE", "/contexts/" + answer.json()["id"], timeout=20)
-                else:
-                    stream = server.execute(rand.choice(["mine", "import time; time.sleep(0.2)\nmine"]), context)
-                    if what < 0.5:
-                        stream.wait_head(rand.random())
-                        stream.close()
-                    elif told(stream) == "ok" and result(stream) != context:
-                        problems.append("%s was told %r" % (context, stream.all()))
-            except (OSError, ValueError, IndexError, KeyError):
-                pass                # cut off with the worker
+                operate(rand.choice(contexts), rand.random())
+            except OSError as e:
+                if not killed(since):       # before it could be accepted
+                    problems.append("%r, though no worker was killed" % e)
+            except Exception:
+                problems.append(traceback.format_exc())
     threads = [threading.Thread(target=client, args=(n,), daemon=True) for n in range(6)]
     with watched(server):
         for thread in threads:
@@ -169,13 +204,15 @@ def at_random(server, rounds):
         for i in range(4 * rounds):
             time.sleep(random.uniform(0.2, 0.8))
             victim = random.choice(server.workers())
+            kills.append(time.monotonic())
             server.signal(random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)), victim)
             server.replaced(victim)
+            kills.append(time.monotonic())          # its successor took over
         stop.set()
         for thread in threads:
-            thread.join(40)
+            thread.join(40 * slack())
         ok(not any(t.is_alive() for t in threads), "every request ends")
-        ok(not problems, "no foreign output", problems[:5])
+        ok(not problems, "all are told the truth", "\n".join(problems[:5]))
         for context in contexts:
             is_(server.value("mine", context), context, "its variables are there")
         server.quiet()
