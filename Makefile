@@ -2,6 +2,8 @@
 #               of a Jupyter Server until Ctrl-C
 # make deps     installs what the tests need; "make test" does that itself
 # make test     everything that is tested, but the packages and the image
+# make test-busy
+#               the same twice in a row, beside four busy loops
 # make bench    measures, and writes docs/benchmarks.md
 # make deb      Debian packages for the release of this machine, in build/deb
 # make test-deb packages for Debian 12 and 13, installed, upgraded and purged
@@ -41,6 +43,9 @@ deps:
 test: deps build style
 	@test -x t/run || { echo "make test: there is no t/run" >&2; exit 1; }
 	t/run
+
+test-busy: deps build style
+	t/busy
 
 style:
 	@tools/style.sh
@@ -109,6 +114,6 @@ test-sid:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test style unit golden test-sdk \
-        soak rounds bench deb test-deb image test-image fuzz sanitize valgrind \
-        analyze test-trixie test-sid clean
+.PHONY: all build run start stop deps-run deps test test-busy style unit \
+        golden test-sdk soak rounds bench deb test-deb image test-image fuzz \
+        sanitize valgrind analyze test-trixie test-sid clean
