@@ -42,7 +42,9 @@ static ngx_int_t ngx_kexec_event_reply(ngx_kexec_out_t *out,
 static ngx_int_t ngx_kexec_event_string(ngx_kexec_out_t *out,
     ngx_str_t *value);
 static ngx_int_t ngx_kexec_event_traceback(ngx_kexec_out_t *out,
-    ngx_str_t *value);
+    ngx_str_t *value, const char *end);
+static ngx_int_t ngx_kexec_event_date(ngx_kexec_out_t *out,
+    ngx_kexec_message_t *msg);
 
 
 /* the members of a result, in the order in which they are written */
@@ -87,6 +89,41 @@ ngx_kexec_event_message(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
     default:
         return NGX_DECLINED;
     }
+}
+
+
+ngx_int_t
+ngx_kexec_event_unconfirmed(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
+{
+    ngx_kexec_reply_t  error;
+
+    ngx_kexec_message_reply(msg, &error);
+
+    if (error.status != NGX_KEXEC_REPLY_ERROR) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_kexec_event_literal(out, "{\"type\": \"stderr\", \"text\": \"")
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (error.traceback.len > sizeof("[]") - 1) {
+
+        if (ngx_kexec_event_traceback(out, &error.traceback, "\\n") != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+    } else if (ngx_kexec_event_string(out, &error.ename) != NGX_OK
+               || ngx_kexec_event_literal(out, ": ") != NGX_OK
+               || ngx_kexec_event_string(out, &error.evalue) != NGX_OK
+               || ngx_kexec_event_literal(out, "\\n") != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_kexec_event_date(out, msg);
 }
 
 
@@ -145,7 +182,7 @@ static ngx_int_t
 ngx_kexec_event_stream(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
 {
     ngx_int_t               rc;
-    ngx_str_t               key, value, name, text, date;
+    ngx_str_t               key, value, name, text;
     ngx_kexec_json_iter_t   iter;
 
     if (ngx_kexec_json_open(&iter, &msg->content) != NGX_OK) {
@@ -173,15 +210,35 @@ ngx_kexec_event_stream(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
 
     if (ngx_kexec_json_equal(&name, "stdout")) {
         rc = ngx_kexec_event_literal(out,
-                                     "{\"type\": \"stdout\", \"text\": ");
+                                     "{\"type\": \"stdout\", \"text\": \"");
 
     } else if (ngx_kexec_json_equal(&name, "stderr")) {
         rc = ngx_kexec_event_literal(out,
-                                     "{\"type\": \"stderr\", \"text\": ");
+                                     "{\"type\": \"stderr\", \"text\": \"");
 
     } else {
         return NGX_DECLINED;
     }
+
+    /* without the quotes, which the text has of its own */
+
+    text.data++;
+    text.len -= 2;
+
+    if (rc != NGX_OK || ngx_kexec_json_write_inside(out, &text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_kexec_event_date(out, msg);
+}
+
+
+/* the end of an event of output, behind the inside of its text */
+
+static ngx_int_t
+ngx_kexec_event_date(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
+{
+    ngx_str_t  value, date;
 
     /* a message without a date still has an output that counts */
 
@@ -191,9 +248,7 @@ ngx_kexec_event_stream(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
         ngx_str_null(&date);
     }
 
-    if (rc != NGX_OK
-        || ngx_kexec_json_write_value(out, &text) != NGX_OK
-        || ngx_kexec_event_literal(out, ", \"timestamp\": \"") != NGX_OK
+    if (ngx_kexec_event_literal(out, "\", \"timestamp\": \"") != NGX_OK
         || ngx_kexec_event_timestamp(out, &date) != NGX_OK)
     {
         return NGX_ERROR;
@@ -537,7 +592,7 @@ ngx_kexec_event_reply(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
         || ngx_kexec_event_literal(out, "\", \"value\": \"") != NGX_OK
         || ngx_kexec_event_string(out, &reply.evalue) != NGX_OK
         || ngx_kexec_event_literal(out, "\", \"traceback\": \"") != NGX_OK
-        || ngx_kexec_event_traceback(out, &reply.traceback) != NGX_OK)
+        || ngx_kexec_event_traceback(out, &reply.traceback, "") != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -565,21 +620,34 @@ ngx_kexec_event_string(ngx_kexec_out_t *out, ngx_str_t *value)
 }
 
 
+/* its lines, each with an end, which is written as it stands */
+
 static ngx_int_t
-ngx_kexec_event_traceback(ngx_kexec_out_t *out, ngx_str_t *value)
+ngx_kexec_event_traceback(ngx_kexec_out_t *out, ngx_str_t *value,
+    const char *end)
 {
+    size_t                  len;
     ngx_str_t               element;
     ngx_kexec_json_iter_t   iter;
 
+    len = ngx_strlen(end);
+
     if (ngx_kexec_json_type(value) != NGX_KEXEC_JSON_ARRAY) {
-        return ngx_kexec_event_string(out, value);
+
+        if (ngx_kexec_event_string(out, value) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        return ngx_kexec_out_write(out, end, len);
     }
 
     (void) ngx_kexec_json_open(&iter, value);
 
     while (ngx_kexec_json_next(&iter, NULL, &element) == NGX_OK) {
 
-        if (ngx_kexec_event_string(out, &element) != NGX_OK) {
+        if (ngx_kexec_event_string(out, &element) != NGX_OK
+            || ngx_kexec_out_write(out, end, len) != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }

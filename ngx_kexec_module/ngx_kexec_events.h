@@ -35,6 +35,13 @@
 ngx_int_t ngx_kexec_event_message(ngx_kexec_out_t *out,
     ngx_kexec_message_t *msg);
 
+/*
+ * The same for an iopub error that the reply does not confirm: it did not end
+ * the code, so its traceback is an event stderr.
+ */
+ngx_int_t ngx_kexec_event_unconfirmed(ngx_kexec_out_t *out,
+    ngx_kexec_message_t *msg);
+
 /* an error event of ours; texts are UTF-8, not escaped; traceback is "" */
 ngx_int_t ngx_kexec_event_error(ngx_kexec_out_t *out, const char *name,
     ngx_str_t *value);

@@ -215,6 +215,8 @@ ngx_kexec_execution_gone(void *data)
 
     ex->client = NULL;
 
+    ngx_kexec_verdict_end(ex);
+
     ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_CLIENT);
 }
 
@@ -577,6 +579,8 @@ ngx_kexec_tell(ngx_kexec_execution_t *ex, const char *name, const char *fmt,
         return;
     }
 
+    ngx_kexec_verdict_release(ex);
+
     va_start(args, fmt);
     value.data = buf;
     value.len = ngx_vslprintf(buf, buf + NGX_KEXEC_SENTENCE, fmt, args) - buf;
@@ -602,6 +606,8 @@ ngx_kexec_tell_end(ngx_kexec_execution_t *ex)
     if (client == NULL) {
         return;
     }
+
+    ngx_kexec_verdict_end(ex);
 
     if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
         ex->outcome = !ex->errored ? NGX_KEXEC_STATUS_OK

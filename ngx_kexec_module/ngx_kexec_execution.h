@@ -80,6 +80,7 @@ typedef enum {
     NGX_KEXEC_WAIT_START,           /* no busy yet: a fence behind the code */
     NGX_KEXEC_WAIT_IDLE,            /* reply came, idle did not */
     NGX_KEXEC_WAIT_REPLY,           /* idle came, reply did not */
+    NGX_KEXEC_WAIT_VERDICT,         /* an error is held for the reply */
     NGX_KEXEC_WAIT_SILENT,          /* ask Jupyter about a silent kernel */
     NGX_KEXEC_WAIT_TIMEOUT,         /* the request's own limit */
     NGX_KEXEC_WAIT_INTERRUPT,       /* the next interrupt */
@@ -104,6 +105,18 @@ typedef struct {
     unsigned                    idle:1;
     unsigned                    late:1;         /* was to be repeated */
 } ngx_kexec_ask_t;
+
+
+/* what is known of how the code ended, and not told yet; see _verdict.c */
+
+typedef struct ngx_kexec_held_s  ngx_kexec_held_t;
+
+typedef struct {
+    ngx_str_t                   reply;          /* content, of an error */
+    ngx_kexec_held_t           *held;           /* from an iopub error on */
+    ngx_kexec_held_t          **last;
+    size_t                      size;           /* behind the first */
+} ngx_kexec_verdict_t;
 
 
 typedef struct ngx_kexec_execution_s  ngx_kexec_execution_t;
@@ -156,7 +169,7 @@ struct ngx_kexec_execution_s {
     ngx_kexec_ask_t             silent;         /* set-up or restore */
     ngx_uint_t                  step;           /* of the set-up */
     ngx_uint_t                  serial;         /* of message ids */
-    ngx_str_t                   error;          /* content of its reply */
+    ngx_kexec_verdict_t         verdict;
     uint32_t                    process;        /* mark of the one it was
                                                    sent to */
     ngx_uint_t                  resent;
@@ -240,6 +253,7 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_setup.c       silent requests
  *     ngx_kexec_envs.c        variables that somebody else knows
  *     ngx_kexec_run.c         the code
+ *     ngx_kexec_verdict.c     its events, and how it ended
  *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel,
  *                             the end of the worker
  */
@@ -298,6 +312,18 @@ void ngx_kexec_run_fence(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
 void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
+
+/*
+ * A message of the code's on iopub; its reply; its end, before anything else is
+ * told.  _release() tells what is held, as unconfirmed, or frees it when the
+ * client is gone.
+ */
+void ngx_kexec_verdict_message(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
+void ngx_kexec_verdict_reply(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg, ngx_kexec_reply_t *reply);
+void ngx_kexec_verdict_end(ngx_kexec_execution_t *ex);
+void ngx_kexec_verdict_release(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex);
 void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);

@@ -32,6 +32,8 @@ static ngx_int_t ngx_kexec_message_parse_v1(ngx_str_t *bytes,
     ngx_kexec_message_t *msg);
 static ngx_int_t ngx_kexec_message_finish(ngx_kexec_message_t *msg,
     ngx_str_t *parent);
+static ngx_uint_t ngx_kexec_message_empty_text(ngx_str_t *value);
+static ngx_uint_t ngx_kexec_message_same(ngx_str_t *one, ngx_str_t *two);
 static ngx_uint_t ngx_kexec_message_word(ngx_kexec_message_word_t *words,
     ngx_str_t *inside);
 static uint32_t ngx_kexec_message_get32(u_char *p);
@@ -418,6 +420,58 @@ ngx_kexec_message_reply(ngx_kexec_message_t *msg, ngx_kexec_reply_t *reply)
     if (msg->type == NGX_KEXEC_MSG_ERROR) {
         reply->status = NGX_KEXEC_REPLY_ERROR;
     }
+}
+
+
+ngx_uint_t
+ngx_kexec_message_same_error(ngx_kexec_reply_t *reply,
+    ngx_kexec_reply_t *error)
+{
+    if (ngx_kexec_message_empty_text(&reply->ename)
+        && ngx_kexec_message_empty_text(&reply->evalue))
+    {
+
+        /* some kernels say there that it failed, and no more */
+
+        return 1;
+    }
+
+    if (!ngx_kexec_message_same(&reply->ename, &error->ename)
+        || !ngx_kexec_message_same(&reply->evalue, &error->evalue))
+    {
+        return 0;
+    }
+
+    return ngx_kexec_message_same(&reply->traceback, &error->traceback) ? 2
+                                                                        : 1;
+}
+
+
+static ngx_uint_t
+ngx_kexec_message_empty_text(ngx_str_t *value)
+{
+    ngx_str_t  inside;
+
+    switch (ngx_kexec_json_type(value)) {
+
+    case NGX_KEXEC_JSON_NONE:
+    case NGX_KEXEC_JSON_NULL:
+        return 1;
+
+    default:
+        return ngx_kexec_json_string(value, &inside) == NGX_OK
+               && inside.len == 0;
+    }
+}
+
+
+/* spans: whoever writes a value twice writes the same bytes */
+
+static ngx_uint_t
+ngx_kexec_message_same(ngx_str_t *one, ngx_str_t *two)
+{
+    return one->len == two->len
+           && ngx_memcmp(one->data, two->data, one->len) == 0;
 }
 
 

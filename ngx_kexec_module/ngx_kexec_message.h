@@ -132,6 +132,13 @@ void ngx_kexec_message_reply(ngx_kexec_message_t *msg,
     ngx_kexec_reply_t *reply);
 
 /*
+ * Does an iopub error tell what an error reply tells?  0: no.  1: the same name
+ * and value, or the reply tells neither.  2: the same traceback, too.
+ */
+ngx_uint_t ngx_kexec_message_same_error(ngx_kexec_reply_t *reply,
+    ngx_kexec_reply_t *error);
+
+/*
  * An execute_request with stop_on_error false, allow_stdin false and
  * store_history by silent, or a kernel_info_request: the exact size in the
  * given layout (TEXT or V1), and the bytes.  write returns the end.

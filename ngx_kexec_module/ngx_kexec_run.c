@@ -8,7 +8,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_execution.h>
-#include <ngx_kexec_events.h>
 
 
 /* no busy for this long: a fence is sent behind the code */
@@ -28,11 +27,6 @@
 
 
 static void ngx_kexec_run_busy(ngx_kexec_execution_t *ex);
-static void ngx_kexec_run_event(ngx_kexec_execution_t *ex,
-    ngx_kexec_message_t *msg);
-static void ngx_kexec_run_keep_error(ngx_kexec_execution_t *ex,
-    ngx_kexec_message_t *msg);
-static void ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_replied(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
@@ -96,9 +90,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         ex->ask.reply = 1;
         ex->ask.status = reply.status;
 
-        if (reply.status == NGX_KEXEC_REPLY_ERROR) {
-            ngx_kexec_run_keep_error(ex, msg);
-        }
+        ngx_kexec_verdict_reply(ex, msg, &reply);
 
         /*
          * The code has ended, however long its output and idle are on their
@@ -122,7 +114,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         ex->ask.iopub = 1;
 
         ngx_kexec_run_busy(ex);
-        ngx_kexec_run_event(ex, msg);
+        ngx_kexec_verdict_message(ex, msg);
         ngx_kexec_interrupt_first(ex);
         return;
     }
@@ -174,101 +166,6 @@ ngx_kexec_run_busy(ngx_kexec_execution_t *ex)
 
 
 static void
-ngx_kexec_run_event(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
-{
-    ngx_int_t            rc;
-    ngx_str_t            reason;
-    ngx_uint_t           error;
-    ngx_kexec_client_t  *client;
-
-    client = ex->client;
-
-    if (client == NULL) {
-        return;
-    }
-
-    error = (msg->type == NGX_KEXEC_MSG_ERROR
-             || msg->type == NGX_KEXEC_MSG_EXECUTE_REPLY);
-
-    if (error && ex->errored) {
-        return;
-    }
-
-    if (!error && ngx_kexec_client_full(client)) {
-        ex->dropped = 1;
-        return;
-    }
-
-    rc = ngx_kexec_event_message(&client->out, msg);
-
-    if (rc == NGX_DECLINED) {
-        return;
-    }
-
-    if (rc == NGX_OK && ngx_kexec_message_rate_limit(msg)
-        && ngx_kexec_message_process(msg) != ex->ctx.process)
-    {
-        ngx_str_set(&reason, "Jupyter throws output away that comes too fast, "
-                    "lift its iopub_msg_rate_limit and iopub_data_rate_limit");
-
-        rc = ngx_kexec_event_dropped(&client->out, &reason);
-    }
-
-    if (rc == NGX_ERROR) {
-        ex->dropped = 1;
-
-    } else if (error) {
-        ex->errored = 1;
-    }
-
-    /* after an error of the output the wake finds the client gone */
-
-    if (msg->type == NGX_KEXEC_MSG_EXECUTE_INPUT) {
-        ngx_kexec_client_wake_later(client);
-        return;
-    }
-
-    ngx_kexec_client_wake(client);
-}
-
-
-/*
- * The reply may overtake output, and the error on iopub, which comes where the
- * code raised it.  So it is kept for the end, should that one be lost.
- */
-
-static void
-ngx_kexec_run_keep_error(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
-{
-    if (ex->errored || ex->client == NULL) {
-        return;
-    }
-
-    ex->error.len = msg->content.len;
-    ex->error.data = ngx_pstrdup(ex->pool, &msg->content);
-}
-
-
-static void
-ngx_kexec_run_kept_error(ngx_kexec_execution_t *ex)
-{
-    ngx_kexec_message_t  msg;
-
-    if (ex->error.data == NULL || ex->errored) {
-        return;
-    }
-
-    ngx_memzero(&msg, sizeof(ngx_kexec_message_t));
-
-    msg.channel = NGX_KEXEC_CHANNEL_SHELL;
-    msg.type = NGX_KEXEC_MSG_EXECUTE_REPLY;
-    msg.content = ex->error;
-
-    ngx_kexec_run_event(ex, &msg);
-}
-
-
-static void
 ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
 {
     if (!ex->ask.idle) {
@@ -280,6 +177,10 @@ ngx_kexec_run_replied(ngx_kexec_execution_t *ex)
         ngx_kexec_run_end(ex);
         return;
     }
+
+    /* no output follows: what is held waits for the reply as well */
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_VERDICT);
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_REPLY, NGX_KEXEC_REPLY_TIME);
 
@@ -323,7 +224,7 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     ex->ending = 0;
     ex->ask.sent = 0;
 
-    ngx_kexec_run_kept_error(ex);
+    ngx_kexec_verdict_end(ex);
 
     if (ex->ask.status == NGX_KEXEC_REPLY_INTERRUPTED
         || ex->ask.status == NGX_KEXEC_REPLY_ABORTED)
@@ -522,6 +423,10 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
             ngx_kexec_ask_jupyter(ex);
         }
 
+        return;
+
+    case NGX_KEXEC_WAIT_VERDICT:
+        ngx_kexec_verdict_release(ex);
         return;
 
     case NGX_KEXEC_WAIT_REPLY:

@@ -143,6 +143,13 @@ write_event(ngx_kexec_out_t *out, void *what)
 
 
 static ngx_int_t
+write_unconfirmed(ngx_kexec_out_t *out, void *what)
+{
+    return ngx_kexec_event_unconfirmed(out, what);
+}
+
+
+static ngx_int_t
 write_value(ngx_kexec_out_t *out, void *what)
 {
     return ngx_kexec_json_write_value(out, what);
@@ -157,16 +164,13 @@ write_text(ngx_kexec_out_t *out, void *what)
 
 
 static void
-check_event(ngx_kexec_message_t *msg, size_t size)
+check_event(ngx_kexec_message_t *msg, size_t size,
+    ngx_int_t (*write)(ngx_kexec_out_t *out, void *what))
 {
-    sink_t             sink;
-    ngx_int_t          rc;
-    ngx_kexec_reply_t  reply;
+    sink_t     sink;
+    ngx_int_t  rc;
 
-    (void) ngx_kexec_message_state(msg);
-    ngx_kexec_message_reply(msg, &reply);
-
-    rc = write_all(&sink, write_event, msg, size);
+    rc = write_all(&sink, write, msg, size);
 
     if (rc != NGX_OK) {
         check(rc == NGX_DECLINED);
@@ -291,6 +295,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t                window;
     ngx_str_t             bytes, copy;
     ngx_uint_t            layout;
+    ngx_kexec_reply_t     reply;
     ngx_kexec_message_t   msg;
 
     if (size < 1) {
@@ -321,7 +326,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(bytes.data);
 
     if (ngx_kexec_message_parse(&copy, layout, &msg) == NGX_OK) {
-        check_event(&msg, window);
+        (void) ngx_kexec_message_state(&msg);
+
+        ngx_kexec_message_reply(&msg, &reply);
+        check(ngx_kexec_message_same_error(&reply, &reply) != 0);
+
+        check_event(&msg, window, write_event);
+        check_event(&msg, window, write_unconfirmed);
     }
 
     check_value(&copy, window);

@@ -251,6 +251,17 @@ class Cell:
         msg_type, _, content = rest.partition(" ")
         self.kernel.iopub(msg_type, Raw(content or "{}"))
 
+    async def _reply(self, rest):
+        """reply CONTENT: a reply before the code's end, as the code itself can forge one."""
+        self.kernel.reply(self.request, self.identity, Raw(rest or "{}"))
+
+    async def _forge(self, rest):
+        """forge N SIZE: so many error replies, of that size each."""
+        count, size = (int(x) for x in rest.split())
+        for _ in range(count):
+            await self._reply('{"status": "error", "ename": "Forged", "evalue": "%s", "traceback": []}' % ("x" * size))
+            await asyncio.sleep(0)
+
     async def _flood(self, rest):
         count, size = (int(x) for x in rest.split()[:2])
         for i in range(count):
@@ -388,7 +399,7 @@ BAD_FRAMES = {
 COMMANDS = {
     "print": Cell._print, "stderr": Cell._stderr, "result": Cell._result, "display": Cell._display,
     "display_buffers": Cell._display_buffers, "nan": Cell._nan, "message": Cell._message,
-    "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get, "count": Cell._count,
+    "reply": Cell._reply, "forge": Cell._forge, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get, "count": Cell._count,
     "input": Cell._input, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,
     "swallow": Cell._swallow, "error": Cell._raise, "die": Cell._die, "dead": Cell._dead,
     "abort_next": Cell._abort_next, "foreign": Cell._foreign, "raw_frame": Cell._raw_frame,

@@ -264,6 +264,81 @@ test_message(void **state)
 }
 
 
+/* an error that the reply does not confirm: its text on stderr, or declined */
+
+static void
+test_unconfirmed(void **state)
+{
+    size_t               i, n;
+    char                 text[1024], expect[1024];
+    ngx_int_t            rc;
+    ngx_str_t            copy;
+    unit_sink_t          sink;
+    ngx_kexec_message_t  msg;
+
+    static const size_t  windows[] = { 64, 65, 79, 128, 65536 };
+
+    static const struct {
+        const char  *type;
+        const char  *content;
+        const char  *text;
+    } errors[] = {
+        { "error", "{\"ename\": \"E\", \"evalue\": \"v\", "
+                   "\"traceback\": [\"---\", \"E: \xc3\xa9\"]}",
+          "---\\nE: \\u00e9\\n" },
+        { "error", "{\"ename\": \"" LONG "\", \"evalue\": \"v\", "
+                   "\"traceback\": []}",
+          LONG ": v\\n" },
+        { "error", "{\"ename\": \"E\", \"evalue\": 1}", "E: 1\\n" },
+        { "error", "{\"traceback\": \"one text\"}", "one text\\n" },
+        { "error", "{\"traceback\": [1, [\"a\"]]}",
+          "1\\n[\\\"a\\\"]\\n" },
+        { "error", "{}", ": \\n" },
+        { "execute_reply", "{\"status\": \"ok\"}", NULL },
+        { "stream", "{\"name\": \"stdout\", \"text\": \"a\"}", NULL }
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"header\": {\"msg_type\": \"%s\", "
+                 "\"date\": \"2026-11-29T14:32:25.589513Z\"}, "
+                 "\"content\": %s}",
+                 errors[i].type, errors[i].content);
+
+        copy = unit_copy(text, strlen(text));
+
+        assert_int_equal(ngx_kexec_message_parse(&copy, NGX_KEXEC_FORMAT_TEXT,
+                                                 &msg),
+                         NGX_OK);
+
+        for (n = 0; n < sizeof(windows) / sizeof(windows[0]); n++) {
+            rc = ngx_kexec_event_unconfirmed(unit_sink_open(&sink, windows[n]),
+                                             &msg);
+            unit_sink_take(&sink);
+
+            if (errors[i].text == NULL) {
+                assert_int_equal(rc, NGX_DECLINED);
+                assert_int_equal(sink.len, 0);
+
+            } else {
+                snprintf(expect, sizeof(expect),
+                         "{\"type\": \"stderr\", \"text\": \"%s\"" TIMESTAMP,
+                         errors[i].text);
+
+                assert_int_equal(rc, NGX_OK);
+                unit_assert_bytes(sink.data, sink.len, expect, strlen(expect));
+            }
+
+            unit_sink_close(&sink);
+        }
+
+        free(copy.data);
+    }
+}
+
+
 static void
 test_quotes(void **state)
 {
@@ -520,6 +595,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_message),
+        cmocka_unit_test(test_unconfirmed),
         cmocka_unit_test(test_quotes),
         cmocka_unit_test(test_timestamp),
         cmocka_unit_test(test_refused),

@@ -525,6 +525,63 @@ test_reply(void **state)
 }
 
 
+/* a reply's error and one on iopub */
+
+static void
+test_same_error(void **state)
+{
+    size_t                i, n;
+    ngx_str_t             copies[2];
+    ngx_kexec_reply_t     replies[2];
+    ngx_kexec_message_t   msg;
+
+    static const struct {
+        const char  *contents[2];
+        ngx_uint_t   same;
+    } cases[] = {
+        { { "{\"ename\": \"E\", \"evalue\": \"v\", \"traceback\": [\"t\"]}",
+            "{\"traceback\": [\"t\"], \"ename\": \"E\", \"evalue\": \"v\"}" }, 2 },
+        { { "{\"ename\": \"E\", \"evalue\": \"v\", \"traceback\": [\"t\"]}",
+            "{\"ename\": \"E\", \"evalue\": \"v\", \"traceback\": []}" }, 1 },
+        { { "{\"ename\": \"E\", \"evalue\": \"v\"}",
+            "{\"ename\": \"E\", \"evalue\": \"v\", \"traceback\": []}" }, 1 },
+        { { "{\"ename\": \"E\", \"evalue\": \"v\"}",
+            "{\"ename\": \"E\", \"evalue\": \"w\"}" }, 0 },
+        { { "{\"ename\": \"E\", \"evalue\": \"v\"}",
+            "{\"ename\": \"F\", \"evalue\": \"v\"}" }, 0 },
+        { { "{\"ename\": \"\", \"evalue\": \"1\"}",
+            "{\"ename\": \"F\", \"evalue\": \"v\"}" }, 0 },
+        { { "{}", "{\"ename\": \"F\", \"evalue\": \"v\"}" }, 1 },
+        { { "{\"ename\": \"\", \"evalue\": null}",
+            "{\"ename\": \"F\", \"evalue\": \"v\"}" }, 1 },
+        { { "{\"ename\": 1, \"evalue\": \"\"}", "{}" }, 0 },
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+
+        for (n = 0; n < 2; n++) {
+            copies[n] = unit_copy(cases[i].contents[n],
+                                  strlen(cases[i].contents[n]));
+
+            ngx_memzero(&msg, sizeof(msg));
+            msg.type = NGX_KEXEC_MSG_ERROR;
+            msg.content = copies[n];
+
+            ngx_kexec_message_reply(&msg, &replies[n]);
+        }
+
+        assert_int_equal(ngx_kexec_message_same_error(&replies[0],
+                                                      &replies[1]),
+                         cases[i].same);
+
+        free(copies[0].data);
+        free(copies[1].data);
+    }
+}
+
+
 static void
 assert_request(ngx_kexec_request_msg_t *req, ngx_kexec_format_e format,
     const void *expect, size_t len)
@@ -668,6 +725,7 @@ main(void)
         cmocka_unit_test(test_v1_parts),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_reply),
+        cmocka_unit_test(test_same_error),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_request_parses)
     };

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""How code ended: its reply decides, whatever else the kernel says, leaves unsaid or is made to say."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from faults import *
+
+LIMIT = 65536
+
+
+def error(name, value="v", traceback=None):
+    """Content of an iopub error, with the traceback that the scripted kernel gives its own."""
+    if traceback is None:
+        traceback = ["\x1b[0;31m%s\x1b[0m" % ("-" * 60), "\x1b[0;31m%s\x1b[0m Traceback (most recent call last)" % name,
+                     "\x1b[0;31m%s\x1b[0m: %s" % (name, value)]
+    return {"ename": name, "evalue": value, "traceback": traceback}
+
+
+def shown(name, value="v", traceback=None):
+    """A line of code: an error on iopub that ends nothing."""
+    return "message error " + json.dumps(error(name, value, traceback))
+
+
+def printed(name, value="v"):
+    """The same as output."""
+    return "".join(line + "\n" for line in error(name, value)["traceback"])
+
+
+def story(stream):
+    """What a client saw, a word or text each."""
+    words = []
+    for e in stream.all():
+        if e["type"] in ("stdout", "stderr"):
+            words.append((e["type"], e["text"]))
+        elif e["type"] == "error":
+            words.append(("error", e["name"], e["traceback"] and "".join(error(e["name"], e["value"])["traceback"])
+                          == e["traceback"]))
+        elif e["type"] not in ("number_of_executions", "keepalive"):
+            words.append(e["type"])
+    return words
+
+
+END = "end_of_execution"
+FORMATTER = ("stderr", printed("FormatterError"))
+OWN = ("error", "KeyError", True)
+
+# code, and what its client sees; most seconds
+STORIES = {
+    "a formatter raises, the code ends well": (
+        [shown("FormatterError"), "print a"], [FORMATTER, ("stdout", "a\n"), END], 1),
+    "a formatter raises, then the code": (
+        [shown("FormatterError"), "print a", "error KeyError v"], [FORMATTER, ("stdout", "a\n"), OWN, END], 1),
+    "the same error twice": (
+        [shown("KeyError"), "print a", "error KeyError v"],
+        [("stderr", printed("KeyError")), ("stdout", "a\n"), OWN, END], 1),
+    "output follows the code's error": (
+        ["drop_error", shown("KeyError"), "stderr w", "print a", "error KeyError v"],
+        [OWN, ("stderr", "w\n"), ("stdout", "a\n"), END], 1),
+    "the reply overtakes it all": (
+        ["reply " + json.dumps({"status": "error", **error("KeyError")}), "drop_reply", shown("FormatterError"), "print a",
+         "error KeyError v"], [FORMATTER, ("stdout", "a\n"), OWN, END], 1),
+    "the error is in the reply alone": (
+        ["drop_error", shown("FormatterError"), "print a", "error KeyError v"],
+        [FORMATTER, ("stdout", "a\n"), OWN, END], 1),
+    "the reply says that it failed, and no more": (
+        ["drop_reply", shown("FormatterError"), "print a", shown("KeyError"), 'reply {"status": "error"}'],
+        [FORMATTER, ("stdout", "a\n"), OWN, END], 3),
+    "the reply has another traceback": (
+        ["drop_reply", shown("FormatterError"), shown("KeyError"),
+         "reply " + json.dumps({"status": "error", **error("KeyError", traceback=[])})], [FORMATTER, OWN, END], 3),
+    "no traceback at all": (
+        [shown("FormatterError", traceback=[]), "print a"],
+        [("stderr", "FormatterError: v\n"), ("stdout", "a\n"), END], 1),
+    "no reply": (
+        ["drop_reply", shown("FormatterError"), "print a", "error KeyError v"],
+        [FORMATTER, ("stdout", "a\n"), OWN, END], 2.5),
+    "a reply forged, then the true one": (
+        ['reply {"status": "ok"}', "print a", "error KeyError v"],
+        [("stdout", "a\n"), ("stderr", printed("KeyError")), OWN, END], 1),
+    "an error forged, then the true reply": (
+        ["reply " + json.dumps({"status": "error", **error("Forged")}), "print a"], [("stdout", "a\n"), END], 1),
+    "held for a second, no longer": (
+        [shown("FormatterError"), "print a", "sleep 3", "print b"],
+        [FORMATTER, ("stdout", "a\n"), ("stdout", "b\n"), END], 4.5),
+    "it dies": ([shown("FormatterError"), "die"], [FORMATTER, ("error", "KernelDied", ""), END], 3),
+}
+
+
+@scenario(rounds=1, many=10)
+def stories(server, rounds):
+    """An error on iopub counts when the reply confirms it; else it is stderr, in its place."""
+    contexts = server.contexts(len(STORIES))
+    for i in range(rounds):
+        cases = [Case(name, "\n".join(lines), told=None, lost=None, most=most) for name, (lines, _, most)
+                 in STORIES.items()]
+        for case, (_, expected, _) in zip(cases, STORIES.values()):
+            case.told = next((w[1] for w in expected if w[0] == "error"), "ok")
+            case.check = lambda s, expected=expected: story(s) != expected and "saw %r, not %r" % (story(s), expected)
+        table(server, contexts, cases, "what each client is told")
+
+
+@scenario(rounds=1, many=10)
+def held_no_longer(server, rounds):
+    """What is printed behind an error is held for a second at most, and 64 kB at most."""
+    context = server.create_context()
+    for i in range(rounds):
+        a = server.execute(shown("FormatterError") + "\nprint a\nsleep 30", context)
+        a.wait_for("stderr")
+        within(time.monotonic() - a.sent_at, 2, "an error that nothing follows is told")
+        a.reset()
+        mark = server.jupyter.mark()
+        b = server.execute(shown("FormatterError") + "\nflood 100 1000\nsleep 30", context)
+        server.jupyter.wait(since=mark, ev="start")
+        start = time.monotonic()
+        b.wait_for("stderr")
+        within(time.monotonic() - start, 0.9, "at once if much output follows")
+        b.reset()
+
+
+@scenario(rounds=1, many=10)
+def large(server, rounds):
+    """An error of any size is told once, in its place."""
+    context = server.create_context()
+    text = "x" * (4 * LIMIT)
+    for i in range(rounds):
+        a = server.run("error KeyError %s" % text, context_id=context)
+        is_((told(a), a.text("stderr")), ("KeyError", ""), "told as the error alone")
+        is_(value(a), text, "in full")
+
+
+def memory(server):
+    """What the worker has allocated, in MB."""
+    with open("/proc/%d/status" % server.workers()[0]) as f:
+        return int(re.search(r"RssAnon:\s*(\d+) kB", f.read()).group(1)) / 1024
+
+
+@scenario(rounds=1, many=5)
+def many_replies(server, rounds):
+    """Replies that the code forges: one is kept, however many there are."""
+    context = server.create_context()
+    for i in range(rounds):
+        before = memory(server)
+        a = server.execute("forge 20 4000000\nprint a\nsleep 30", context)
+        a.wait_for("stdout")
+        grown = memory(server) - before
+        ok(grown < 24, "20 replies of 4 MB: the worker grows by less than six", "%.0f MB" % grown)
+        a.reset()
+        b = server.run("print b", context_id=context)
+        is_((told(b), b.text()), ("ok", "b\n"), "the next one runs")
+
+
+main()
