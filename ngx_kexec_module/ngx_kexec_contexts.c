@@ -282,7 +282,11 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
         return NGX_ERROR;
     }
 
-    rc = ngx_kexec_zone_create(zone, ctx, &(*ex)->claim);
+    do {
+        rc = ngx_kexec_zone_create(zone, ctx, &(*ex)->claim);
+
+    } while ((rc == NGX_DECLINED || rc == NGX_ABORT)
+             && ngx_kexec_make_room(zone) == NGX_OK);
 
     if (rc != NGX_OK) {
         ngx_kexec_execution_destroy(*ex);
@@ -310,6 +314,24 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
     (*ex)->data = data;
 
     ngx_kexec_execution_make(*ex);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_kexec_make_room(ngx_kexec_zone_t *zone)
+{
+    ngx_kexec_context_t  old;
+
+    if (ngx_kexec_zone_make_room(zone, &old) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "context %*s, which has no kernel any more, is dropped to "
+                  "make room for another one",
+                  (size_t) NGX_KEXEC_UUID_LEN, old.id);
 
     return NGX_OK;
 }

@@ -65,6 +65,12 @@ ngx_int_t ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
     ngx_kexec_context_t *ctx);
 
 /*
+ * Where no context more may be made: drops, and logs, one without a kernel.
+ * NGX_OK; NGX_DECLINED: there is room, or none that could be dropped.
+ */
+ngx_int_t ngx_kexec_make_room(ngx_kexec_zone_t *zone);
+
+/*
  * Answers that there is no such context: 404, or 503 as long as not all of
  * Jupyter's sessions were seen.
  */

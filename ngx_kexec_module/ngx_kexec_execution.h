@@ -51,9 +51,6 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN_TIME       300
 #define NGX_KEXEC_ORPHAN_LATE_TIME  2000
 
-/* whether a kernel was given up or deleted is looked at again after this */
-#define NGX_KEXEC_MISSED_TIME       100
-
 /* a link that brings nothing is opened anew after this long, then twice that */
 #define NGX_KEXEC_DEAF_TIME         2000
 
@@ -199,7 +196,6 @@ struct ngx_kexec_execution_s {
     unsigned                    cut:1;          /* link was lost once */
     unsigned                    env_set:1;      /* restoring is owed */
     unsigned                    fetched:1;      /* envs, be there any or not */
-    unsigned                    dead:1;         /* Jupyter gave it up */
     unsigned                    recover:1;      /* an orphan may run */
     unsigned                    asked_twice:1;  /* for a new session */
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
@@ -207,7 +203,6 @@ struct ngx_kexec_execution_s {
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    other:1;        /* link of another session */
-    unsigned                    missed:1;       /* its kernel was, once */
     unsigned                    abandoned:1;    /* new context not wanted */
     unsigned                    made:1;         /* new context is ready */
     unsigned                    shutdown:1;     /* its worker has to end */

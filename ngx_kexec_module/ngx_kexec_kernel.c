@@ -445,7 +445,7 @@ ngx_kexec_kernel_closed(ngx_kexec_link_t *link, ngx_uint_t status,
 
 /*
  * Jupyter leaves the link of a deleted kernel open.  Where another worker
- * deleted the context, this one finds out here.
+ * deleted the context, or gave it another kernel, this one finds out here.
  */
 
 static void
@@ -466,8 +466,12 @@ ngx_kexec_kernel_sweep(ngx_event_t *ev)
         }
 
         if (kernel->user == NULL
-            && ngx_kexec_zone_get(kernel->zone, &kernel->context, &ctx)
-               != NGX_OK)
+            && (ngx_kexec_zone_get(kernel->zone, &kernel->context, &ctx)
+                != NGX_OK
+                || kernel->id.len != ctx.kernel.len
+                || ngx_memcmp(kernel->id.data, ctx.kernel.data,
+                              kernel->id.len)
+                   != 0))
         {
             ngx_kexec_kernel_free(kernel);
             continue;

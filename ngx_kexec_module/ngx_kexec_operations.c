@@ -369,7 +369,7 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
 
         if (op->ctx.kernel.len == 0) {
 
-            /* Jupyter gave it up: the next execution starts a new one */
+            /* it is gone: the next execution starts a new one */
 
             ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
             return;
@@ -483,18 +483,20 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
 
         /* when the claim leaves, it is a context as before */
 
-    } else if (gone) {
-        ngx_kexec_zone_remove(&op->claim);
-        ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
-                                "The context's kernel was deleted in Jupyter, "
-                                "the context is gone");
-        return;
     }
 
     if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
 
-        if (status >= 200 && status < 300) {
+        if (gone || (status >= 200 && status < 300)) {
             ngx_kexec_zone_new_process(&op->ctx);
+
+            if (gone) {
+
+                /* the next execution starts a new one */
+
+                op->ctx.kernel.len = 0;
+            }
+
             ngx_kexec_zone_update(&op->claim, &op->ctx);
             ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
             return;

@@ -753,7 +753,6 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ex->kernel->fresh = 1;
 
     if (dead) {
-        ex->dead = 1;
         ex->ctx.kernel.len = 0;
     }
 

@@ -250,7 +250,6 @@ ngx_kexec_session_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    ex->dead = 0;
     ex->asked_twice = 0;
     ex->step = 0;
     ex->recover = 0;
@@ -315,6 +314,81 @@ ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
 
     ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
                    "Failed to create context: %V", &message);
+}
+
+
+/*
+ * Jupyter gave the kernel up or culled it, somebody deleted it there, or
+ * Jupyter was started anew.  Its answers do not tell which, nor does it matter:
+ * the context lives until a client deletes it through us.
+ */
+
+void
+ngx_kexec_gone(ngx_kexec_execution_t *ex)
+{
+    if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
+        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
+                       "Failed to create context: its kernel is gone");
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
+                  "the kernel is not there any more, its context gets "
+                  "another one");
+
+    ngx_kexec_zone_new_process(&ex->ctx);
+    ex->ctx.kernel.len = 0;
+    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+    ex->env_set = 0;
+    ex->recover = 0;
+
+    /* an interrupt that is on its way reaches nobody */
+
+    ex->interrupts = 0;
+    ex->fence.sent = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    ngx_kexec_forget(ex);
+
+    if (ex->leaving) {
+        ngx_kexec_done(ex);
+        return;
+    }
+
+    if (ex->ending) {
+
+        /* the code was over */
+
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    if (ex->state < NGX_KEXEC_EX_SENT && ex->cancel == NGX_KEXEC_CANCEL_NONE) {
+        ngx_kexec_session(ex);
+        return;
+    }
+
+    if (ex->state < NGX_KEXEC_EX_SENT) {
+        ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
+                       "interrupted before its code ran");
+
+    } else {
+        ngx_kexec_tell(ex, "KernelDied", "the kernel is not there any more "
+                       "(Jupyter gave it up or was restarted, or somebody "
+                       "deleted it), its variables are lost; the code %s",
+                       ex->state == NGX_KEXEC_EX_SENT
+                       ? "may or may not have run" : "was running");
+
+        if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
+            ex->outcome = NGX_KEXEC_STATUS_DIED;
+        }
+    }
+
+    ngx_kexec_done(ex);
 }
 
 

@@ -14,8 +14,8 @@
  * Jupyter is the truth, the zone is a cache.  One worker for all asks each
  * server for its sessions, at once when the zone is new, and then every
  * kexec_sync: contexts that the zone does not know are adopted, sessions of
- * contexts that were never ready are deleted, contexts whose session is gone
- * are dropped.
+ * contexts that were never ready are deleted.  A context whose session is gone
+ * has no kernel until it is used again.
  */
 
 
@@ -31,6 +31,9 @@
 /* contexts that are looked at in one turn */
 #define NGX_KEXEC_SYNC_IDLE   4
 #define NGX_KEXEC_IDLE_TICK_TIME   1000
+
+/* a context without a kernel that nobody used for this long is forgotten */
+#define NGX_KEXEC_LOST_TIME        3600000
 
 
 /* a session of ours that the zone does not know */
@@ -117,6 +120,8 @@ static void ngx_kexec_sync_adopt(ngx_kexec_sync_t *sync,
 static void ngx_kexec_sync_delete(ngx_kexec_sync_t *sync);
 static void ngx_kexec_sync_deleted(ngx_kexec_http_t *http);
 static void ngx_kexec_sync_end(ngx_kexec_sync_t *sync);
+static void ngx_kexec_sync_lapse(ngx_kexec_zone_t *zone,
+    ngx_kexec_context_t *ctx);
 static ngx_uint_t ngx_kexec_sync_same(ngx_kexec_id_t *one,
     ngx_kexec_id_t *two);
 static void ngx_kexec_sync_look(ngx_event_t *ev);
@@ -481,9 +486,7 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     ngx_kexec_id_t       *seen;
     ngx_kexec_context_t   ctx, known;
 
-    if (ngx_kexec_session_parse(session, &ctx) != NGX_OK) {
-        return NGX_OK;
-    }
+    /* also one that has another name by now */
 
     seen = ngx_array_push(sync->seen);
     if (seen == NULL) {
@@ -491,6 +494,10 @@ ngx_kexec_sync_session(ngx_kexec_sync_t *sync,
     }
 
     *seen = session->session;
+
+    if (ngx_kexec_session_parse(session, &ctx) != NGX_OK) {
+        return NGX_OK;
+    }
 
     id.len = NGX_KEXEC_UUID_LEN;
     id.data = ctx.id;
@@ -610,7 +617,11 @@ ngx_kexec_sync_adopt(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
     ctx->server_len = sync->where->server_len;
     ngx_memcpy(ctx->server, sync->where->server, ctx->server_len);
 
-    rc = ngx_kexec_zone_adopt(sync->kmcf->zone, ctx);
+    do {
+        rc = ngx_kexec_zone_adopt(sync->kmcf->zone, ctx);
+
+    } while (rc == NGX_DECLINED
+             && ngx_kexec_make_room(sync->kmcf->zone) == NGX_OK);
 
     if (rc == NGX_OK) {
         sync->adopted++;
@@ -689,11 +700,12 @@ ngx_kexec_sync_end(ngx_kexec_sync_t *sync)
 
     for (i = 0; i < sync->contexts->nelts; i++) {
 
-        /* one that Jupyter gave up gets a new session on its next use */
+        if (ctx[i].kernel.len == 0) {
+            ngx_kexec_sync_lapse(zone, &ctx[i]);
+            continue;
+        }
 
-        if (ctx[i].kernel.len == 0 || ctx[i].session.len == 0
-            || !ngx_kexec_sync_answered(sync, &ctx[i]))
-        {
+        if (!ngx_kexec_sync_answered(sync, &ctx[i])) {
             continue;
         }
 
@@ -724,6 +736,20 @@ ngx_kexec_sync_end(ngx_kexec_sync_t *sync)
 
     ngx_destroy_pool(sync->pool);
     sync->pool = NULL;
+}
+
+
+static void
+ngx_kexec_sync_lapse(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx)
+{
+    if (ngx_kexec_zone_lapse(zone, &ctx->ref, NGX_KEXEC_LOST_TIME) != NGX_OK) {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "context %*s has had no kernel and was not used for an "
+                  "hour, it is forgotten",
+                  (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
 }
 
 

@@ -273,9 +273,8 @@ void ngx_kexec_zone_failed(ngx_kexec_claim_t *claim, ngx_uint_t status,
     ngx_str_t *sentence);
 
 /*
- * By the holder of a DELETE claim, or one that found the context gone: the
- * record is freed, the claim ends.  What is still queued is thrown out with
- * NGX_KEXEC_VERDICT_DELETED.
+ * By the holder of a DELETE claim: the record is freed, the claim ends.  What
+ * is still queued is thrown out with NGX_KEXEC_VERDICT_DELETED.
  */
 void ngx_kexec_zone_remove(ngx_kexec_claim_t *claim);
 
@@ -294,10 +293,22 @@ ngx_int_t ngx_kexec_zone_adopt(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx);
 
 /*
- * Jupyter does not have that session any more: its context is gone, unless
- * somebody holds its slot, who will notice.
+ * Jupyter does not have that session any more: its context has no kernel (and
+ * kernel.len is 0) until its next use, unless somebody holds its slot, who will
+ * notice.
  */
 void ngx_kexec_zone_lost(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx);
+
+/*
+ * A context without a kernel lives in its record alone.  Drops that of ref if
+ * nobody made use of it for idle ms, or, where no context more may be made, the
+ * one that was not used for the longest time, and ctx is that one.  NGX_OK;
+ * NGX_DECLINED: nothing was dropped.
+ */
+ngx_int_t ngx_kexec_zone_lapse(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *ref,
+    ngx_msec_t idle);
+ngx_int_t ngx_kexec_zone_make_room(ngx_kexec_zone_t *zone,
+    ngx_kexec_context_t *ctx);
 
 /* contexts of which nobody made use for idle ms; how many were written */
 ngx_uint_t ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,

@@ -12,6 +12,7 @@
 
 static ngx_uint_t ngx_kexec_zone_unused(ngx_kexec_zone_context_t *rec,
     ngx_msec_t idle);
+static ngx_uint_t ngx_kexec_zone_full(ngx_kexec_zone_t *zone);
 
 
 ngx_int_t
@@ -112,10 +113,90 @@ ngx_kexec_zone_lost(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx)
                       ctx->session.len)
            == 0)
     {
-        ngx_kexec_zone_drop(zone, rec);
+        ngx_kexec_zone_new_process(&rec->c);
+        rec->c.kernel.len = 0;
     }
 
     ngx_kexec_zone_unlock(zone);
+}
+
+
+ngx_int_t
+ngx_kexec_zone_lapse(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *ref,
+    ngx_msec_t idle)
+{
+    ngx_int_t                  rc;
+    ngx_kexec_zone_context_t  *rec;
+
+    rc = NGX_DECLINED;
+
+    ngx_kexec_zone_lock(zone);
+
+    rec = ngx_kexec_zone_context(zone, ref);
+
+    if (rec && rec->c.kernel.len == 0 && ngx_kexec_zone_unused(rec, idle)) {
+        ngx_kexec_zone_drop(zone, rec);
+        rc = NGX_OK;
+    }
+
+    ngx_kexec_zone_unlock(zone);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_kexec_zone_make_room(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx)
+{
+    ngx_msec_t                 now;
+    ngx_uint_t                 i, end, top, full;
+    ngx_kexec_zone_context_t  *rec;
+
+    ctx->ref.generation = 0;
+
+    top = ngx_min(zone->sh->top, zone->ncontexts);
+    now = ngx_kexec_zone_now();
+    full = 1;
+
+    for (i = 0; i < top && full; /* void */ ) {
+
+        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, top);
+
+        ngx_kexec_zone_lock(zone);
+
+        full = ngx_kexec_zone_full(zone);
+
+        for ( /* void */ ; i < end && full; i++) {
+            rec = &zone->contexts[i];
+
+            if (rec->c.kernel.len == 0 && ngx_kexec_zone_unused(rec, 0)
+                && (ctx->ref.generation == 0
+                    || now - rec->c.used > now - ctx->used))
+            {
+                *ctx = rec->c;
+            }
+        }
+
+        ngx_kexec_zone_unlock(zone);
+    }
+
+    if (!full || ctx->ref.generation == 0) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_kexec_zone_lapse(zone, &ctx->ref, 0);
+}
+
+
+static ngx_uint_t
+ngx_kexec_zone_full(ngx_kexec_zone_t *zone)
+{
+    ngx_kexec_zone_sh_t  *sh;
+
+    sh = zone->sh;
+
+    return (sh->free_contexts == NGX_KEXEC_NONE && sh->nfailed == 0)
+           || (zone->max && sh->ncontexts - sh->nfailed >= zone->max);
 }
 
 

@@ -14,10 +14,9 @@ EVENTS = ["die", "dead", "delete", "restart behind the back", "interrupt behind 
 # what the client is told, where it is not "ok"
 TOLD = {
     "die": {s: {"KernelDied"} for s in ("sent", "busy", "ending")},
-    "dead": {s: {"KernelDied"} for s in ("sent", "busy", "ending")} | {"linking": {"ContextDeleted"}},
-    "delete": {s: {"ContextDeleted"} for s in STATES} | {"busy": {"ContextDeleted", "KeyboardInterrupt"},
-                                                       "ending": {"ok", "ContextDeleted"},
-                                                       "setup": {"ContextDeleted", "EnvironmentError"}},
+    "dead": {s: {"KernelDied"} for s in ("sent", "busy", "ending")},
+    "delete": {"sent": {"KernelDied"}, "busy": {"KernelDied", "KeyboardInterrupt"}, "ending": {"ok", "KernelDied"},
+               "setup": {"ok", "EnvironmentError"}},
     "restart behind the back": {"busy": {"KeyboardInterrupt", "ExecutionLost", "KernelDied"},
                                 "setup": {"ok", "EnvironmentError"}, "sent": {"ok", "KernelDied"},
                                 "ending": {"ok", "KernelDied", "ExecutionLost"}},
@@ -163,9 +162,7 @@ class Situation:
 
     def judge(self):
         event, state = self.event, self.state
-        gone = event in ("delete", "DELETE")
-        if event == "dead" and state == "linking":
-            gone = True                             # nobody hears of the death, the kernel is a 404
+        gone = event == "DELETE"
         watched = state in WATCHED and event != "leave"
         everybody = [s for s in (self.a if watched else None, self.b, self.operation) if s]
         gather(everybody, 25)
@@ -189,7 +186,7 @@ class Situation:
             allowed = {"ContextDeleted"} if gone else {"ContextRestarted"} if event == "POST restart" else {"ok"}
             if state == "restarting":
                 allowed = allowed | {"ContextRestarted"}
-            if event == "restart behind the back" and state == "busy":
+            if event in ("delete", "restart behind the back") and state == "busy":
                 allowed = allowed | {"ExecutionLost", "KernelDied",
                                      "KeyboardInterrupt"}    # it had begun in the old process
             if event == "DELETE" and self.b.status == 404:

@@ -81,18 +81,29 @@ def restarted_meanwhile(server, rounds):
 
 @scenario(workers=(1, 4), quick=(4,))
 def deleted_behind(server, rounds):
-    """A session that somebody deletes: its context goes, a default one is made anew on its next use."""
-    context, default = server.create_context(), contexts(server)[0]["id"]
+    """Sessions that somebody deletes: their contexts stay, and have another kernel on their next use."""
+    home = server.path("elsewhere")
+    os.makedirs(home, exist_ok=True)
     told(server.run("1"))
-    for gone in (context, default):
-        server.rest("DELETE", "/api/sessions/" + server.session(gone)["id"])
-        wait_until(lambda: gone not in [c["id"] for c in contexts(server)], 5, "the list without it")
-        answer = server.request("POST", "/execute", {"code": "1", "context_id": gone})
-        is_((answer.status, gone in answer.body.decode()), (404, True), "404 with words")
-    is_(server.value("1"), "1", "a new default context")
+    made = [server.create_context(cwd=home), server.create_context(), server.create_context()]
+    before = contexts(server)
+    for context in [c["id"] for c in before]:
+        told(server.run("x = 1", context_id=context))
+        server.rest("DELETE", "/api/sessions/" + server.session(context)["id"])
+    time.sleep(1)           # some rounds, in which nothing is to happen to them
+    is_(contexts(server), before, "all are listed")
+    is_(server.request("POST", "/contexts/%s/restart" % made[1]).status, 200, "one can be restarted")
+    is_(server.request("POST", "/contexts/%s/interrupt" % made[1]).status, 200, "and interrupted")
+    look = "import os\n'x' in dir(), os.getcwd(), os.environ['KEXEC_SCENARIO']"
+    is_(server.value(look, made[0]), repr((False, home, "here")), "it has another kernel, prepared")
+    is_(server.value(look, made[1]), repr((False, server.cwd, "here")), "so has the one that was restarted")
+    is_(server.value(look), repr((False, server.cwd, "here")), "and the default one")
+    is_(server.request("DELETE", "/contexts/" + made[2]).status, 200, "one that has none is deleted")
+    left = [c for c in before if c["id"] != made[2]]
+    is_(contexts(server), left, "the others are the same")
     again(server)
-    is_(server.value("1"), "1", "which is found again")
-    is_([c["id"] for c in contexts(server) if c["id"] in (context, default)], [], "and no other one")
+    is_(contexts(server), left, "and are found again")
+    is_(server.value("x = 1\nx", made[0]), "1", "with their new kernels")
 
 
 @scenario(workers=(1, 4), quick=(4,))

@@ -427,10 +427,11 @@ def link_refused(server, rounds):
     """Jupyter does not open a link: before the code is sent, and while it runs."""
     server.fresh()
     jupyter = server.jupyter
-    told_ = {"403": "JupyterUnavailable", "401": "JupyterUnavailable", "404": "ContextDeleted",
+    told_ = {"403": "JupyterUnavailable", "401": "JupyterUnavailable", "404": "ok",
              "hang": ("KernelNotReady", "JupyterUnavailable")}
     contexts = dict(zip(REFUSALS, server.contexts(len(REFUSALS))))
     kernels = {name: server.kernel(c) for name, c in contexts.items()}
+    first = kernels["404"]
 
     # one fault for all: which one applies is a matter of the kernel's id in the URL, so they take turns
     for before in True, False:
@@ -438,8 +439,6 @@ def link_refused(server, rounds):
             if before and rounds == 1 and name in ("401", "200", "close", "half a head", "no websocket"):
                 continue                                # each takes its second
             context = contexts[name]
-            if not before and name == "404":
-                continue                                # it is gone
             if name == "hang" and not before:
                 continue                                # as long as a handshake may take: see faults_jupyter.py
             mark = jupyter.mark()
@@ -458,18 +457,22 @@ def link_refused(server, rounds):
                 wanted = told_.get(name, "JupyterUnavailable")
                 ok(verdict(stream) in (wanted if isinstance(wanted, tuple) else (wanted,)),
                    "refused with %s: told so" % name, "%s %s" % (verdict(stream), value(stream)))
-                is_(server.ran("print never", mark), 0, "the code did not run")
+                is_(server.ran("print never", mark), name == "404", "the code did not run, but in another kernel")
                 at_most(took(stream), 5.5 if name == "hang" else 2.5, "in time")
-            elif name in ("403", "401", "404"):
+            elif name == "404":
+                is_(verdict(stream), "KernelDied", "%s while it runs: it has no kernel any more" % name)
+            elif name in ("403", "401"):
                 ok(verdict(stream) in ("ok",), "%s while it runs, twice: it goes on" % name,
                    "%s %s" % (verdict(stream), value(stream)))
             else:
                 is_((verdict(stream), stream.text()), ("ok", "1\n2\n"),
                     "refused twice with %s while it runs: nothing is lost" % name)
             jupyter.set(channels=None)
-            if name != "404":
-                server.usable(context, "and then the context is usable", 5)
-    is_(server.request("GET", "/contexts").body.count(contexts["404"].encode()), 0, "the one that was a 404 is gone")
+            server.usable(context, "and then the context is usable", 5)
+            # the old session is there still where it was only the link that was a 404
+            kernels[name] = [s["kernel"]["id"] for s in server.rest("GET", "/api/sessions").json()
+                             if context in s["path"]][-1]
+    isnt(kernels["404"], first, "the one that was a 404 has another kernel")
 
 
 main()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Contexts whose making is cut short: nobody is told that they are there, and what comes next makes them anew."""
+"""Contexts that are deleted while they are made, and contexts whose kernels are gone."""
 
 import os
 import sys
@@ -101,6 +101,110 @@ def deletion_fails_while_made(server, rounds):
             ok(maker.status in (500, 503), "who made it is told", maker.status)
             is_(listed(server), [], "it is not listed")
             server.usable(None)
+
+
+@scenario(workers=4, many=10)
+def given_up_unheard(server, rounds):
+    """A kernel that is given up while nothing runs: whatever its workers heard of that, the context lives on."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(8)
+        for context in contexts:
+            server.run("set x 1", context_id=context)
+        old = [server.kernel(c) for c in contexts]
+        mark = jupyter.mark()
+        jupyter.cut_all()                       # nobody hears of it
+        jupyter.wait(count=len(contexts), since=mark, ev="ws_close")
+        for context in contexts:
+            jupyter.kernel(context, "dead")
+        jupyter.wait(count=len(contexts), since=mark, ev="kernel_removed")
+        streams = [server.execute("get x", c) for c in contexts]
+        again = [server.execute("print again", c) for c in contexts]
+        gather(streams + again, 15)
+        is_([verdict(s) for s in streams], ["NameError"] * len(contexts), "all run, in new kernels")
+        is_([(verdict(s), s.text()) for s in again], [("ok", "again\n")] * len(contexts), "so does what waits")
+        ok(not set(old) & {server.kernel(c) for c in contexts}, "each has another one")
+        is_(len(jupyter.log(mark, ev="session_created")), len(contexts), "and one only")
+        is_([c for c in contexts if c not in listed(server)], [], "their ids are the same")
+
+
+@scenario(workers=2, many=10, start_delay=0.3)
+def operations_without_kernel(server, rounds):
+    """Restart, interrupt and deletion of a context whose kernel is gone, known or not."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for heard in True, False:
+            contexts = server.contexts(4)
+            mark = jupyter.mark()
+            if not heard:
+                jupyter.cut_all()
+                jupyter.wait(count=len(contexts), since=mark, ev="ws_close")
+            for context in contexts:
+                jupyter.kernel(context, "dead")
+            jupyter.wait(count=len(contexts), since=mark, ev="kernel_removed")
+            a = server.execute("print runs", contexts[0])
+            b = server.execute("print waits", contexts[0])
+            a.wait_head()
+            statuses = [server.request("POST", "/contexts/%s/%s" % (contexts[1], "restart")).status,
+                        server.request("POST", "/contexts/%s/%s" % (contexts[2], "interrupt")).status,
+                        server.request("DELETE", "/contexts/" + contexts[3]).status]
+            is_(statuses, [200] * 3, "all are done (%sheard of)" % ("" if heard else "not "))
+            gather([a, b], 10)
+            is_([verdict(a), verdict(b)], ["ok"] * 2, "what came first runs")
+            for context in contexts[:3]:
+                server.usable(context)
+            is_(server.request("DELETE", "/contexts/" + contexts[3]).status, 404, "the deleted one is gone")
+            ok(contexts[3] not in listed(server), "and not listed")
+
+
+@scenario(workers=2, many=5)
+def jupyter_started_anew(server, rounds):
+    """Jupyter loses all its kernels at once: every context goes on, running code is told."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(4)
+        before = listed(server)
+        busy = server.execute("print a\nsleep 30", contexts[0])
+        busy.wait_for("stdout")
+        waits = server.execute("print waits", contexts[0])
+        jupyter.stop(signal.SIGKILL)
+        jupyter.start()
+        gather([busy, waits], 15)
+        ok(verdict(busy) in ("KernelDied", "JupyterUnavailable"), "running: told", verdict(busy))
+        is_((verdict(waits), waits.text()), ("ok", "waits\n"), "waiting: runs in a new kernel")
+        for context in contexts[1:]:
+            server.usable(context)
+        server.usable(None)
+        is_(listed(server), before, "the same contexts are there, in order")
+
+
+@scenario(workers=2, many=5, http="kexec_max_contexts 6;")
+def oldest_makes_room(server, rounds):
+    """As many contexts as allowed: those without a kernel make room, the one that was not used for longest first."""
+    jupyter = server.jupyter
+    server.run("print default")
+    for i in range(rounds):
+        contexts = server.contexts(5)
+        is_(server.request("POST", "/contexts", {}).status, 429, "no one has to go that has a kernel")
+        for context in contexts:
+            server.run("print used in this order", context_id=context)
+        mark = jupyter.mark()
+        for context in contexts[:3]:
+            jupyter.kernel(context, "dead")
+        jupyter.wait(count=3, since=mark, ev="kernel_removed")
+        server.usable(contexts[0])              # has another one
+        jupyter.kernel(contexts[0], "dead")     # and lost it, later than the others
+        wait_until(lambda: server.session(contexts[0]) is None, 5, "its end")
+        made = []
+        for left in ([0, 2, 3, 4], [0, 3, 4], [3, 4]):
+            answer = server.request("POST", "/contexts", {})
+            is_(answer.status, 200, "another one is made")
+            made.append(answer.json()["id"])
+            is_([n for n, c in enumerate(contexts) if c in listed(server)], left, "the oldest went")
+        is_(server.request("POST", "/contexts", {}).status, 429, "then there are as many as allowed")
+        for context in contexts[3:] + made:
+            server.usable(context)
+            is_(server.request("DELETE", "/contexts/" + context).status, 200, "deleted")
 
 
 main()

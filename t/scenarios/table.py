@@ -141,7 +141,8 @@ def delete(server, rounds):
 
 @scenario(rounds=1, many=10, quick=(1,))
 def found_gone(server, rounds):
-    """The kernel is deleted through Jupyter, by session or by kernel, while code runs that swallows interrupts."""
+    """The kernel is deleted through Jupyter, by session or by kernel, while code runs that swallows interrupts: the
+    context goes on with another one."""
     for i in range(rounds):
         context = server.create_context()
         session = server.session(context)
@@ -151,36 +152,40 @@ def found_gone(server, rounds):
         gone = server.rest("DELETE", "/api/sessions/" + session["id"] if (i + server.n_workers) % 2
                            else "/api/kernels/" + session["kernel"]["id"], timeout=60)
         is_(gone.status, 204, "it is deleted")
-        is_(told(a), "ContextDeleted", "running: ContextDeleted, end")
-        is_(told(b), "ContextDeleted", "queued: ContextDeleted, end")
+        is_(told(a), "KernelDied", "running: KernelDied, end")
+        ran(b, "1", "queued: runs in another kernel")
         within(a.finished_at - start, 15, "in time")
-        is_(server.run("1", context_id=context).status, 404, "arriving: 404")
-        ok(context not in ids(server), "it is not listed")
+        ran(server.run("2", context_id=context), "2", "arriving: runs")
+        isnt(server.kernel(context), session["kernel"]["id"], "it is another kernel")
+        ok(context in ids(server), "the context is listed")
 
 
 @scenario(rounds=1, many=10, quick=(4,))
 def found_gone_idle(server, rounds):
-    """The same while nothing runs: the next one is told, or sees that it is gone."""
+    """The same while nothing runs: the next one runs in another kernel."""
     for i in range(rounds):
         context = server.create_context()
         session = server.session(context)
         server.rest("DELETE", "/api/sessions/" + session["id"] if i % 2 == 0
                     else "/api/kernels/" + session["kernel"]["id"])
         a = server.run("1", context_id=context)
-        ok(a.status == 404 or told(a) == "ContextDeleted", "the next one: ContextDeleted or 404",
-           "%s %r" % (a.status_line, a.all()))
+        ok(told(a) == "KernelDied" or (told(a), result(a)) == ("ok", "1"),
+           "the next one runs, unless it was sent to the old kernel", "%s %r" % (a.status_line, a.all()))
         within(a.finished_at - a.sent_at, 15, "in time")
-        is_(server.run("1", context_id=context).status, 404, "then: 404")
-        ok(context not in ids(server), "it is not listed")
+        ran(server.run("2", context_id=context), "2", "then: runs")
+        isnt(server.kernel(context), session["kernel"]["id"], "it is another kernel")
+        ok(context in ids(server), "the context is listed")
 
 
 @scenario(rounds=1, many=10, quick=(1,))
 def jupyter_killed(server, rounds):
-    """Jupyter is killed and started again: its kernels are gone with it."""
+    """Jupyter is killed and started again: its kernels are gone with it, the contexts are not."""
     for i in range(rounds):
-        context = server.create_context()
+        home = server.path("elsewhere")
+        os.makedirs(home, exist_ok=True)
+        context = server.create_context(cwd=home)
         a = server.busy(context)
-        b = server.queued("1", context)
+        b = server.queued("import os\nprint(os.getcwd())", context)
         jupyter = server.jupyter_process()
         jupyter.kill()
         start = time.monotonic()
@@ -193,12 +198,12 @@ def jupyter_killed(server, rounds):
         # longer than kexec_interrupt_timeout: a restart that Jupyter cannot do is none
         is_(b.next(3), None, "queued: still waits")
         jupyter.start()
-        is_(told(b), "ContextDeleted", "queued: the context is gone with its kernel")
+        is_((told(b), b.text()), ("ok", home + "\n"), "queued: runs in a new kernel, in the context's directory")
         if c.status == 200:
-            is_(told(c), "ContextDeleted", "arriving: is told as well")
+            ran(c, "2", "arriving: runs as well")
         wait_until(lambda: server.value("41 + 1") == "42", 30, "a default context")
-        ok(context not in ids(server), "the old context is not listed")
-        is_(server.run("1", context_id=context).status, 404, "and 404")
+        ok(context in ids(server), "the context is listed")
+        is_(server.request("DELETE", "/contexts/" + context).status, 200, "until it is deleted")
 
 
 main(lambda workers: Server(workers, CONF))

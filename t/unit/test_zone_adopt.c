@@ -203,9 +203,114 @@ test_lost(void **state)
     ngx_kexec_zone_lost(zone, &ctx);
     assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_OK);
 
+    assert_int_equal(moved.kernel.len, ctx.kernel.len);
+
+    /* its kernel is gone, it is not */
+
     ngx_kexec_claim_leave(&claim);
     ngx_kexec_zone_lost(zone, &ctx);
-    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_DECLINED);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &moved), NGX_OK);
+    assert_int_equal(moved.kernel.len, 0);
+    assert_int_equal(moved.prepared, 0);
+    assert_int_equal(moved.epoch, ctx.epoch + 1);
+}
+
+
+static void
+test_lapse(void **state)
+{
+    ngx_kexec_claim_t     claim;
+    ngx_kexec_context_t   ctx;
+
+    memset(&claim, 0, sizeof(claim));
+
+    /* one with a kernel never does */
+
+    found(&ctx, "python", 0, 1);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+    assert_int_equal(ngx_kexec_zone_lapse(zone, &ctx.ref, 0), NGX_DECLINED);
+
+    /* one without does when it was not used for long enough */
+
+    ngx_kexec_zone_lost(zone, &ctx);
+    assert_int_equal(ngx_kexec_zone_lapse(zone, &ctx.ref, 3600000),
+                     NGX_DECLINED);
+
+    /* and is not used now */
+
+    claim.context = ctx.ref;
+    assert_int_equal(ngx_kexec_claim_enter(zone, &claim, 4), NGX_OK);
+    assert_int_equal(ngx_kexec_zone_lapse(zone, &ctx.ref, 0), NGX_DECLINED);
+
+    ngx_kexec_claim_leave(&claim);
+    assert_int_equal(ngx_kexec_zone_lapse(zone, &ctx.ref, 0), NGX_OK);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &ctx), NGX_DECLINED);
+    assert_int_equal(ngx_kexec_zone_lapse(zone, &ctx.ref, 0), NGX_DECLINED);
+
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
+}
+
+
+/* where no context more can be made, the one that was unused for longest goes */
+
+static void
+test_make_room(void **state)
+{
+    ngx_uint_t            i;
+    ngx_kexec_claim_t     claim;
+    ngx_kexec_context_t   ctx, old, lost[3];
+
+    memset(&claim, 0, sizeof(claim));
+
+    for (i = 0; i < 3; i++) {
+        found(&lost[i], "python", 0, i);
+        assert_int_equal(ngx_kexec_zone_adopt(zone, &lost[i]), NGX_OK);
+        ngx_kexec_zone_lost(zone, &lost[i]);
+    }
+
+    zone->contexts[lost[0].ref.index].c.used -= 1000;
+    zone->contexts[lost[1].ref.index].c.used -= 3000;
+    zone->contexts[lost[2].ref.index].c.used -= 2000;
+
+    /* there is room */
+
+    assert_int_equal(ngx_kexec_zone_make_room(zone, &old), NGX_DECLINED);
+
+    ngx_kexec_zone_limit(zone, 3);
+
+    new_context(&ctx, "python", 0);
+    assert_int_equal(ngx_kexec_zone_create(zone, &ctx, &claim), NGX_ABORT);
+
+    assert_int_equal(ngx_kexec_zone_make_room(zone, &old), NGX_OK);
+    assert_memory_equal(old.id, lost[1].id, NGX_KEXEC_UUID_LEN);
+    assert_int_equal(ngx_kexec_zone_make_room(zone, &old), NGX_DECLINED);
+
+    assert_int_equal(ngx_kexec_zone_create(zone, &ctx, &claim), NGX_OK);
+    ngx_kexec_zone_remove(&claim);
+    ngx_kexec_zone_limit(zone, 0);
+
+    /* the zone itself is full */
+
+    for (i = 3; zone->sh->free_contexts != NGX_KEXEC_NONE; i++) {
+        found(&ctx, "python", 0, i);
+        assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+    }
+
+    claim.context = lost[2].ref;
+    assert_int_equal(ngx_kexec_claim_enter(zone, &claim, 4), NGX_OK);
+
+    assert_int_equal(ngx_kexec_zone_make_room(zone, &old), NGX_OK);
+    assert_memory_equal(old.id, lost[0].id, NGX_KEXEC_UUID_LEN);
+
+    found(&ctx, "python", 0, i);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+
+    /* only one is left without a kernel, and somebody uses it */
+
+    assert_int_equal(ngx_kexec_zone_make_room(zone, &old), NGX_DECLINED);
+
+    ngx_kexec_claim_leave(&claim);
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
 }
 
 
@@ -295,6 +400,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_full, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lapse, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_make_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_expire, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
     };

@@ -155,8 +155,13 @@ step(void)
     case 20:
         if (ngx_kexec_zone_get(zone, &ref, &ctx) == NGX_OK) {
             ngx_kexec_zone_lost(zone, &ctx);
+
+            if (any(2)) {
+                (void) ngx_kexec_zone_lapse(zone, &ref, 0);
+            }
         }
 
+        (void) ngx_kexec_zone_make_room(zone, &ctx);
         break;
 
     case 21:
