@@ -39,6 +39,7 @@ static ngx_uint_t ngx_kexec_check_context(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_kexec_check_t *found);
 static ngx_uint_t ngx_kexec_check_state(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
+static ngx_uint_t ngx_kexec_check_was_ready(ngx_kexec_zone_claim_t *holder);
 static ngx_uint_t ngx_kexec_check_claims(ngx_kexec_zone_t *zone,
     ngx_kexec_check_t *found);
 static ngx_uint_t ngx_kexec_check_notices(ngx_kexec_zone_t *zone,
@@ -268,8 +269,19 @@ ngx_kexec_check_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
         return holder || ctx->head != NGX_KEXEC_NONE || !ctx->c.is_default;
 
     default: /* NGX_KEXEC_CONTEXT_DELETING */
-        return deletes == 0 || runs;
+        return deletes == 0 || runs
+               || (!ctx->created && ngx_kexec_check_was_ready(holder));
     }
+}
+
+
+/* who runs or restarts has a context that was ready once */
+
+static ngx_uint_t
+ngx_kexec_check_was_ready(ngx_kexec_zone_claim_t *holder)
+{
+    return holder && (holder->kind == NGX_KEXEC_CLAIM_RUN
+                      || holder->kind == NGX_KEXEC_CLAIM_RESTART);
 }
 
 
@@ -838,7 +850,9 @@ ngx_kexec_repair_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
         return;
     }
 
-    if (ctx->c.state == NGX_KEXEC_CONTEXT_READY) {
+    if (ctx->c.state == NGX_KEXEC_CONTEXT_READY
+        || (deletes && ngx_kexec_check_was_ready(holder)))
+    {
         ctx->created = 1;
     }
 
