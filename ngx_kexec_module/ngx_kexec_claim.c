@@ -12,9 +12,13 @@
 
 static ngx_kexec_zone_context_t *ngx_kexec_claim_context(
     ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl);
-static void ngx_kexec_claim_end_holder(ngx_kexec_zone_t *zone,
+static ngx_uint_t ngx_kexec_claim_end_holder(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_kexec_claim_kind_e kind,
     ngx_kexec_verdict_e verdict);
+static ngx_uint_t ngx_kexec_claim_count(ngx_kexec_zone_t *zone, uint32_t i,
+    ngx_kexec_claim_kind_e kind);
+static ngx_kexec_zone_claim_t *ngx_kexec_claim_other(ngx_kexec_zone_t *zone,
+    ngx_kexec_zone_claim_t *cl);
 
 
 /* a claim's record, if it is still this worker's */
@@ -201,7 +205,7 @@ done:
 
 ngx_int_t
 ngx_kexec_claim_operate(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
-    ngx_kexec_claim_kind_e kind)
+    ngx_kexec_claim_kind_e kind, ngx_uint_t limit)
 {
     ngx_int_t                  rc;
     ngx_kexec_verdict_e        verdict;
@@ -224,6 +228,13 @@ ngx_kexec_claim_operate(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
         goto done;
     }
 
+    if (kind == NGX_KEXEC_CLAIM_RESTART
+        && ngx_kexec_claim_count(zone, ctx->head, kind) >= limit)
+    {
+        rc = NGX_BUSY;
+        goto done;
+    }
+
     cl = ngx_kexec_claim_make(zone, claim, ctx, kind);
 
     if (cl == NULL) {
@@ -234,6 +245,7 @@ ngx_kexec_claim_operate(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
     if (kind == NGX_KEXEC_CLAIM_DELETE) {
         ctx->c.state = NGX_KEXEC_CONTEXT_DELETING;
         verdict = NGX_KEXEC_VERDICT_DELETED;
+        cl->begun = 1;
 
     } else {
         verdict = NGX_KEXEC_VERDICT_RESTARTED;
@@ -241,10 +253,15 @@ ngx_kexec_claim_operate(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
 
     ngx_kexec_zone_crash(zone, 16);
 
-    ngx_kexec_claim_end_holder(zone, ctx, kind, verdict);
+    if (ngx_kexec_claim_end_holder(zone, ctx, kind, verdict)) {
+        cl->begun = 1;
+    }
 
-    ngx_kexec_slot_throw_out(zone, ctx, verdict,
-                             kind == NGX_KEXEC_CLAIM_DELETE);
+    if (ngx_kexec_slot_throw_out(zone, ctx, verdict,
+                                 kind == NGX_KEXEC_CLAIM_DELETE))
+    {
+        cl->begun = 1;
+    }
 
     if (ctx->holder == NGX_KEXEC_NONE && ctx->head == NGX_KEXEC_NONE) {
         ngx_kexec_slot_take(zone, ctx, cl, NGX_KEXEC_CLAIM_HELD);
@@ -272,10 +289,11 @@ done:
 /*
  * A holder that does not know yet that it is one is thrown out like those in
  * the queue, any other one is told.  A restart waits for operations before
- * it, which end by themselves; a deletion wants them to end now.
+ * it, which end by themselves; a deletion wants them to end now.  Tells
+ * whether there was anybody.
  */
 
-static void
+static ngx_uint_t
 ngx_kexec_claim_end_holder(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_kexec_claim_kind_e kind,
     ngx_kexec_verdict_e verdict)
@@ -283,24 +301,148 @@ ngx_kexec_claim_end_holder(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_claim_t  *cl;
 
     if (ctx->holder == NGX_KEXEC_NONE) {
-        return;
+        return 0;
     }
 
     cl = &zone->claims[ctx->holder];
 
     if (cl->kind != NGX_KEXEC_CLAIM_RUN && kind != NGX_KEXEC_CLAIM_DELETE) {
-        return;
+        return 0;
     }
 
     if (cl->state == NGX_KEXEC_CLAIM_GRANTED) {
         ngx_kexec_slot_release(ctx);
         ngx_kexec_slot_end_with(zone, cl, verdict);
-        return;
+        return 1;
     }
 
     cl->verdict = verdict;
 
     ngx_kexec_slot_notice(zone, cl);
+
+    return 1;
+}
+
+
+/* how many of the first claims of a list are of that kind */
+
+static ngx_uint_t
+ngx_kexec_claim_count(ngx_kexec_zone_t *zone, uint32_t i,
+    ngx_kexec_claim_kind_e kind)
+{
+    ngx_uint_t  n;
+
+    for (n = 0;
+         i != NGX_KEXEC_NONE && zone->claims[i].kind == kind;
+         i = zone->claims[i].next)
+    {
+        n++;
+    }
+
+    return n;
+}
+
+
+ngx_int_t
+ngx_kexec_claim_abandon(ngx_kexec_claim_t *claim)
+{
+    ngx_int_t                rc;
+    ngx_kexec_zone_t        *zone;
+    ngx_kexec_zone_claim_t  *cl, *other;
+
+    zone = claim->zone;
+
+    ngx_kexec_zone_lock(zone);
+
+    rc = NGX_DECLINED;
+
+    cl = ngx_kexec_claim_record(claim);
+
+    if (cl == NULL || cl->context == NGX_KEXEC_NONE
+        || cl->state == NGX_KEXEC_CLAIM_HELD)
+    {
+        goto done;
+    }
+
+    if (cl->begun) {
+
+        /* whoever was told of a restart was told the truth by any other one */
+
+        other = ngx_kexec_claim_other(zone, cl);
+
+        if (other == NULL) {
+            goto done;
+        }
+
+        other->begun = 1;
+    }
+
+    ngx_kexec_slot_end(zone, cl, 0);
+    ngx_kexec_claim_forget(claim);
+
+    rc = NGX_OK;
+
+done:
+
+    ngx_kexec_zone_unlock(zone);
+
+    return rc;
+}
+
+
+/* another restart of the same context, that is under way or waits */
+
+static ngx_kexec_zone_claim_t *
+ngx_kexec_claim_other(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl)
+{
+    uint32_t                   i;
+    ngx_kexec_zone_context_t  *ctx;
+
+    if (cl->kind != NGX_KEXEC_CLAIM_RESTART) {
+        return NULL;
+    }
+
+    ctx = &zone->contexts[cl->context];
+
+    i = ctx->holder;
+
+    if (i == NGX_KEXEC_NONE || &zone->claims[i] == cl
+        || zone->claims[i].kind != NGX_KEXEC_CLAIM_RESTART)
+    {
+        i = ctx->head;
+    }
+
+    while (i != NGX_KEXEC_NONE && &zone->claims[i] == cl) {
+        i = zone->claims[i].next;
+    }
+
+    if (i == NGX_KEXEC_NONE
+        || zone->claims[i].kind != NGX_KEXEC_CLAIM_RESTART)
+    {
+        return NULL;
+    }
+
+    return &zone->claims[i];
+}
+
+
+void
+ngx_kexec_claim_answer(ngx_kexec_claim_t *claim, ngx_kexec_verdict_e verdict)
+{
+    ngx_kexec_zone_t        *zone;
+    ngx_kexec_zone_claim_t  *cl;
+
+    zone = claim->zone;
+
+    ngx_kexec_zone_lock(zone);
+
+    cl = ngx_kexec_claim_record(claim);
+
+    if (ngx_kexec_claim_is_holder(zone, cl)) {
+        ngx_kexec_slot_answer(zone, &zone->contexts[cl->context], verdict);
+    }
+
+    ngx_kexec_zone_unlock(zone);
 }
 
 
@@ -330,7 +472,8 @@ ngx_kexec_claim_evict(ngx_kexec_claim_t *claim, ngx_kexec_verdict_e verdict)
 
 
 ngx_int_t
-ngx_kexec_claim_watch(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim)
+ngx_kexec_claim_watch(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
+    ngx_uint_t limit)
 {
     ngx_int_t                  rc;
     ngx_kexec_zone_claim_t    *cl;
@@ -344,6 +487,13 @@ ngx_kexec_claim_watch(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim)
 
     if (ctx == NULL) {
         rc = NGX_DECLINED;
+        goto done;
+    }
+
+    if (ngx_kexec_claim_count(zone, ctx->watchers, NGX_KEXEC_CLAIM_WATCH)
+        >= limit)
+    {
+        rc = NGX_BUSY;
         goto done;
     }
 

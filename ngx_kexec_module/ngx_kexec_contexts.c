@@ -621,6 +621,30 @@ ngx_kexec_answer_unknown(ngx_http_request_t *r, ngx_str_t *id)
 }
 
 
+void
+ngx_kexec_answer_full(ngx_http_request_t *r, ngx_uint_t n, const char *what)
+{
+    u_char     *p;
+    ngx_str_t   text, one;
+
+    ngx_str_set(&one, "1");
+
+    p = ngx_pnalloc(r->pool, 128);
+
+    if (p == NULL || ngx_kexec_add_header(r, "Retry-After", &one) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    text.data = p;
+    text.len = ngx_snprintf(p, 128, "The context's queue is full, %ui %s are "
+                            "waiting, try again later", n, what)
+               - p;
+
+    ngx_kexec_answer_text(r, NGX_HTTP_TOO_MANY_REQUESTS, &text);
+}
+
+
 ngx_int_t
 ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id)
 {

@@ -77,6 +77,13 @@ ngx_int_t ngx_kexec_make_room(ngx_kexec_zone_t *zone);
 void ngx_kexec_answer_unknown(ngx_http_request_t *r, ngx_str_t *id);
 
 /*
+ * Answers that n executions, restarts or interrupts of the context wait
+ * already: 429, with Retry-After.
+ */
+void ngx_kexec_answer_full(ngx_http_request_t *r, ngx_uint_t n,
+    const char *what);
+
+/*
  * NULL if all default contexts of the location have been ready once; else
  * the language that is not, and *why.
  */

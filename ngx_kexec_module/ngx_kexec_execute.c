@@ -233,6 +233,7 @@ ngx_kexec_execute_context(ngx_kexec_execute_t *e)
 static void
 ngx_kexec_execute_wait(ngx_kexec_execute_t *e)
 {
+    ngx_int_t            rc;
     ngx_str_t            text;
     ngx_http_cleanup_t  *cln;
     ngx_http_request_t  *r;
@@ -243,7 +244,16 @@ ngx_kexec_execute_wait(ngx_kexec_execute_t *e)
     e->claim.data = e;
     e->claim.context = e->ctx.ref;
 
-    if (ngx_kexec_claim_watch(e->zone, &e->claim) == NGX_ERROR) {
+    /* as many as can run and wait once the context is there */
+
+    rc = ngx_kexec_claim_watch(e->zone, &e->claim, e->conf->queue_size + 1);
+
+    if (rc == NGX_BUSY) {
+        ngx_kexec_execute_refuse(e, rc);
+        return;
+    }
+
+    if (rc == NGX_ERROR) {
         ngx_str_set(&text, "The server holds too many requests, "
                     "try again later");
         ngx_kexec_answer_text(r, NGX_HTTP_SERVICE_UNAVAILABLE, &text);
@@ -461,7 +471,7 @@ failed:
 static void
 ngx_kexec_execute_refuse(ngx_kexec_execute_t *e, ngx_int_t rc)
 {
-    ngx_str_t            text, one;
+    ngx_str_t            text;
     ngx_http_request_t  *r;
 
     r = e->request;
@@ -469,26 +479,7 @@ ngx_kexec_execute_refuse(ngx_kexec_execute_t *e, ngx_int_t rc)
     switch (rc) {
 
     case NGX_BUSY:
-
-        text.data = ngx_pnalloc(r->pool, 128);
-        if (text.data == NULL) {
-            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-            return;
-        }
-
-        text.len = ngx_sprintf(text.data, "The context's queue is full, %ui "
-                               "executions are waiting, try again later",
-                               e->conf->queue_size)
-                   - text.data;
-
-        ngx_str_set(&one, "1");
-
-        if (ngx_kexec_add_header(r, "Retry-After", &one) != NGX_OK) {
-            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-            return;
-        }
-
-        ngx_kexec_answer_text(r, NGX_HTTP_TOO_MANY_REQUESTS, &text);
+        ngx_kexec_answer_full(r, e->conf->queue_size, "executions");
         return;
 
     case NGX_DECLINED:

@@ -12,7 +12,9 @@
 
 /*
  * A restart or delete of a context takes the slot like an execution does, but
- * ends all others.  It goes on when its client left, so it has its own pool.
+ * ends all others.  Once anybody else felt it, or it has the slot, it goes on
+ * when its client left, so it has its own pool.  One restart answers all that
+ * wait when it ends.
  */
 
 typedef struct {
@@ -48,6 +50,7 @@ static ngx_int_t ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
 static ngx_kexec_operation_t *ngx_kexec_operation_create(
     ngx_http_kexec_loc_conf_t *conf, ngx_http_request_t *r,
     ngx_kexec_context_t *ctx, ngx_kexec_claim_kind_e kind);
+static ngx_uint_t ngx_kexec_operation_limit(ngx_http_kexec_loc_conf_t *conf);
 static ngx_int_t ngx_kexec_operation_find(ngx_http_request_t *r,
     ngx_str_t *id, ngx_kexec_context_t *ctx);
 static ngx_int_t ngx_kexec_operation_refuse(ngx_http_request_t *r,
@@ -60,8 +63,13 @@ static void ngx_kexec_operation_handler(ngx_kexec_http_t *http);
 static void ngx_kexec_operation_answered(ngx_kexec_http_t *http);
 static void ngx_kexec_operation_result(ngx_kexec_operation_t *op,
     ngx_uint_t status, ngx_uint_t gone, const char *error);
+static void ngx_kexec_operation_failed(ngx_kexec_operation_t *op,
+    ngx_uint_t status);
+static void ngx_kexec_operation_verdict(ngx_kexec_operation_t *op,
+    ngx_kexec_verdict_e verdict);
 static void ngx_kexec_operation_end(ngx_kexec_operation_t *op,
     ngx_uint_t status, const char *sentence);
+static void ngx_kexec_operation_done(ngx_kexec_operation_t *op);
 static void ngx_kexec_operation_cleanup(void *data);
 static void ngx_kexec_operation_free(ngx_event_t *ev);
 
@@ -111,10 +119,17 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
         return NGX_DONE;
     }
 
-    rc = ngx_kexec_claim_operate(ngx_kexec_request_zone(r), &op->claim, kind);
+    rc = ngx_kexec_claim_operate(ngx_kexec_request_zone(r), &op->claim, kind,
+                                 ngx_kexec_operation_limit(conf));
 
     if (rc != NGX_OK && rc != NGX_AGAIN) {
         ngx_destroy_pool(op->pool);
+
+        if (rc == NGX_BUSY && kind == NGX_KEXEC_CLAIM_RESTART) {
+            ngx_kexec_answer_full(r, ngx_kexec_operation_limit(conf),
+                                  "restarts");
+            return NGX_DONE;
+        }
 
         if (rc == NGX_ERROR) {
             return ngx_kexec_operation_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
@@ -215,6 +230,15 @@ ngx_kexec_operation_expire(ngx_http_kexec_main_conf_t *kmcf,
                   "and is deleted", (size_t) NGX_KEXEC_UUID_LEN, ctx->id);
 
     ngx_add_timer(&op->timer, 0);
+}
+
+
+/* one at least may wait: who restarts or interrupts wants a queue to end */
+
+static ngx_uint_t
+ngx_kexec_operation_limit(ngx_http_kexec_loc_conf_t *conf)
+{
+    return ngx_max(conf->queue_size, 1);
 }
 
 
@@ -335,16 +359,10 @@ ngx_kexec_operation_look(ngx_kexec_operation_t *op)
         return;
 
     default:
-
-        if (look.verdict != NGX_KEXEC_VERDICT_DELETED) {
-            ngx_kexec_operation_end(op, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                    "The request lost its place, try again");
-            return;
-        }
+        break;
     }
 
-    ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
-                            "The context was deleted meanwhile");
+    ngx_kexec_operation_verdict(op, look.verdict);
 }
 
 
@@ -371,7 +389,8 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op)
 
             /* it is gone: the next execution starts a new one */
 
-            ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+            ngx_kexec_claim_answer(&op->claim, NGX_KEXEC_VERDICT_RESTARTED);
+            ngx_kexec_operation_verdict(op, NGX_KEXEC_VERDICT_RESTARTED);
             return;
         }
 
@@ -498,7 +517,8 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
             }
 
             ngx_kexec_zone_update(&op->claim, &op->ctx);
-            ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+            ngx_kexec_claim_answer(&op->claim, NGX_KEXEC_VERDICT_RESTARTED);
+            ngx_kexec_operation_verdict(op, NGX_KEXEC_VERDICT_RESTARTED);
             return;
         }
 
@@ -509,16 +529,59 @@ ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
         ngx_kexec_zone_update(&op->claim, &op->ctx);
     }
 
-    if (status == 0) {
+    ngx_kexec_operation_failed(op, status);
+}
+
+
+static void
+ngx_kexec_operation_failed(ngx_kexec_operation_t *op, ngx_uint_t status)
+{
+    ngx_kexec_verdict_e  verdict;
+
+    verdict = status ? NGX_KEXEC_VERDICT_REFUSED
+                     : NGX_KEXEC_VERDICT_UNREACHABLE;
+
+    if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
+        ngx_kexec_claim_answer(&op->claim, verdict);
+    }
+
+    ngx_kexec_operation_verdict(op, verdict);
+}
+
+
+/* its own, or that of the restart that answers for it */
+
+static void
+ngx_kexec_operation_verdict(ngx_kexec_operation_t *op,
+    ngx_kexec_verdict_e verdict)
+{
+    switch (verdict) {
+
+    case NGX_KEXEC_VERDICT_RESTARTED:
+        ngx_kexec_operation_end(op, NGX_HTTP_OK, NULL);
+        return;
+
+    case NGX_KEXEC_VERDICT_REFUSED:
+        ngx_kexec_operation_end(op, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                op->kind == NGX_KEXEC_CLAIM_RESTART
+                                ? "Failed to restart context"
+                                : "Failed to remove context");
+        return;
+
+    case NGX_KEXEC_VERDICT_UNREACHABLE:
         ngx_kexec_operation_end(op, NGX_HTTP_SERVICE_UNAVAILABLE,
                                 "Jupyter is not reachable");
         return;
-    }
 
-    ngx_kexec_operation_end(op, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                            op->kind == NGX_KEXEC_CLAIM_RESTART
-                            ? "Failed to restart context"
-                            : "Failed to remove context");
+    case NGX_KEXEC_VERDICT_DELETED:
+        ngx_kexec_operation_end(op, NGX_HTTP_NOT_FOUND,
+                                "The context was deleted meanwhile");
+        return;
+
+    default:
+        ngx_kexec_operation_end(op, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                "The request lost its place, try again");
+    }
 }
 
 
@@ -530,15 +593,8 @@ ngx_kexec_operation_end(ngx_kexec_operation_t *op, ngx_uint_t status,
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
-    op->done = 1;
-
-    if (op->timer.timer_set) {
-        ngx_del_timer(&op->timer);
-    }
-
     ngx_kexec_claim_leave(&op->claim);
-
-    ngx_post_event(&op->freeing, &ngx_posted_events);
+    ngx_kexec_operation_done(op);
 
     r = op->request;
 
@@ -569,11 +625,30 @@ ngx_kexec_operation_end(ngx_kexec_operation_t *op, ngx_uint_t status,
 
 
 static void
+ngx_kexec_operation_done(ngx_kexec_operation_t *op)
+{
+    op->done = 1;
+
+    if (op->timer.timer_set) {
+        ngx_del_timer(&op->timer);
+    }
+
+    ngx_post_event(&op->freeing, &ngx_posted_events);
+}
+
+
+/* the client left */
+
+static void
 ngx_kexec_operation_cleanup(void *data)
 {
     ngx_kexec_operation_t *op = data;
 
     op->request = NULL;
+
+    if (op->http == NULL && ngx_kexec_claim_abandon(&op->claim) == NGX_OK) {
+        ngx_kexec_operation_done(op);
+    }
 }
 
 
@@ -629,7 +704,14 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
 
     /* watched first, so that no change is missed */
 
-    rc = ngx_kexec_claim_watch(in->zone, &in->claim);
+    rc = ngx_kexec_claim_watch(in->zone, &in->claim,
+                               ngx_kexec_operation_limit(conf));
+
+    if (rc == NGX_BUSY) {
+        ngx_kexec_answer_full(r, ngx_kexec_operation_limit(conf),
+                              "interrupts");
+        return NGX_DONE;
+    }
 
     if (rc == NGX_ERROR) {
         return ngx_kexec_operation_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,

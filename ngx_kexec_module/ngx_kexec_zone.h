@@ -86,7 +86,11 @@ typedef enum {
 typedef enum {
     NGX_KEXEC_VERDICT_NONE = 0,
     NGX_KEXEC_VERDICT_RESTARTED,
-    NGX_KEXEC_VERDICT_DELETED
+    NGX_KEXEC_VERDICT_DELETED,
+
+    /* of a RESTART that another one answers, which failed */
+    NGX_KEXEC_VERDICT_REFUSED,
+    NGX_KEXEC_VERDICT_UNREACHABLE
 } ngx_kexec_verdict_e;
 
 
@@ -373,11 +377,26 @@ ngx_int_t ngx_kexec_claim_enter(ngx_kexec_zone_t *zone,
  * holder is told the same verdict, and the operation goes to the head of the
  * queue, behind other operations.  DELETE makes the context DELETING.
  * A RESTART tells nothing to a holder that creates or restarts, and waits.
+ * limit: how many RESTARTs may wait.
  * NGX_OK: held; NGX_AGAIN: comes when the holder left; NGX_BUSY: a DELETE, and
- * one is under way already; NGX_DECLINED, NGX_ERROR as above.
+ * one is under way already, or a RESTART, and limit of them wait; NGX_DECLINED,
+ * NGX_ERROR as above.
  */
 ngx_int_t ngx_kexec_claim_operate(ngx_kexec_zone_t *zone,
-    ngx_kexec_claim_t *claim, ngx_kexec_claim_kind_e kind);
+    ngx_kexec_claim_t *claim, ngx_kexec_claim_kind_e kind, ngx_uint_t limit);
+
+/*
+ * Nobody waits for an operation any more.  NGX_OK: it had not begun, or
+ * another one does for it: the claim has ended; NGX_DECLINED: it goes on.
+ */
+ngx_int_t ngx_kexec_claim_abandon(ngx_kexec_claim_t *claim);
+
+/*
+ * By the holder of a RESTART that has ended: so have all that wait, with that
+ * verdict, for the kernel's process is none that they could have meant.
+ */
+void ngx_kexec_claim_answer(ngx_kexec_claim_t *claim,
+    ngx_kexec_verdict_e verdict);
 
 /*
  * As a DELETE above, if nobody made use of claim->context for idle ms.
@@ -394,10 +413,11 @@ void ngx_kexec_claim_evict(ngx_kexec_claim_t *claim,
 
 /*
  * Watches claim->context: a notice at every change of its state or holder.
- * NGX_OK, NGX_DECLINED: no such context, NGX_ERROR.
+ * NGX_OK; NGX_BUSY: limit others watch it; NGX_DECLINED: no such context;
+ * NGX_ERROR.
  */
 ngx_int_t ngx_kexec_claim_watch(ngx_kexec_zone_t *zone,
-    ngx_kexec_claim_t *claim);
+    ngx_kexec_claim_t *claim, ngx_uint_t limit);
 
 /*
  * Asks the execution that holds claim->context's slot to be interrupted

@@ -536,7 +536,7 @@ ngx_kexec_check_claim_makes_sense(ngx_kexec_zone_t *zone,
     if (cl->state > NGX_KEXEC_CLAIM_WATCHING
         || cl->kind < NGX_KEXEC_CLAIM_RUN
         || cl->kind > NGX_KEXEC_CLAIM_WATCH
-        || cl->verdict > NGX_KEXEC_VERDICT_DELETED
+        || cl->verdict > NGX_KEXEC_VERDICT_UNREACHABLE
         || cl->generation == 0
         || cl->sequence >= NGX_KEXEC_CHECK_MAX
         || cl->worker >= NGX_KEXEC_MAX_WORKERS)

@@ -70,6 +70,7 @@ typedef struct {
     unsigned                  interrupt:1;
     unsigned                  late:1;       /* did not answer a grant */
     unsigned                  noticed:1;    /* on its worker's list */
+    unsigned                  begun:1;      /* an operation that others felt */
 
     uint64_t                  sequence;     /* order of arrival */
     ngx_msec_t                granted;
@@ -225,9 +226,11 @@ void ngx_kexec_slot_grant(ngx_kexec_zone_t *zone,
 void ngx_kexec_slot_release(ngx_kexec_zone_context_t *ctx);
 void ngx_kexec_slot_check(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
-void ngx_kexec_slot_throw_out(ngx_kexec_zone_t *zone,
+ngx_uint_t ngx_kexec_slot_throw_out(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_kexec_verdict_e verdict,
     ngx_uint_t operations);
+void ngx_kexec_slot_answer(ngx_kexec_zone_t *zone,
+    ngx_kexec_zone_context_t *ctx, ngx_kexec_verdict_e verdict);
 void ngx_kexec_slot_end_with(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_claim_t *cl, ngx_kexec_verdict_e verdict);
 void ngx_kexec_slot_end(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,

@@ -261,12 +261,39 @@ ngx_kexec_slot_check(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
 
 /*
  * Claims that are thrown out keep their records until their owners leave,
- * but have no part in the context any more.
+ * but have no part in the context any more.  Tells how many there were.
  */
 
-void
+ngx_uint_t
 ngx_kexec_slot_throw_out(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
     ngx_kexec_verdict_e verdict, ngx_uint_t operations)
+{
+    uint32_t                 i, next;
+    ngx_uint_t               n;
+    ngx_kexec_zone_claim_t  *cl;
+
+    n = 0;
+
+    for (i = ctx->head; i != NGX_KEXEC_NONE; i = next) {
+        cl = &zone->claims[i];
+        next = cl->next;
+
+        if (cl->kind == NGX_KEXEC_CLAIM_RUN || operations) {
+            ngx_kexec_slot_unqueue(zone, ctx, cl);
+            ngx_kexec_slot_end_with(zone, cl, verdict);
+            n++;
+        }
+    }
+
+    return n;
+}
+
+
+/* a restart has ended, and with it all that wait */
+
+void
+ngx_kexec_slot_answer(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
+    ngx_kexec_verdict_e verdict)
 {
     uint32_t                 i, next;
     ngx_kexec_zone_claim_t  *cl;
@@ -275,7 +302,11 @@ ngx_kexec_slot_throw_out(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
         cl = &zone->claims[i];
         next = cl->next;
 
-        if (cl->kind == NGX_KEXEC_CLAIM_RUN || operations) {
+        if (cl->kind == NGX_KEXEC_CLAIM_RUN) {
+            break;
+        }
+
+        if (cl->kind == NGX_KEXEC_CLAIM_RESTART) {
             ngx_kexec_slot_unqueue(zone, ctx, cl);
             ngx_kexec_slot_end_with(zone, cl, verdict);
         }

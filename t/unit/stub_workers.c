@@ -90,7 +90,7 @@ handler(ngx_kexec_claim_t *claim)
         ngx_kexec_claim_leave(o->leaves);
 
         if (o->watches) {
-            (void) ngx_kexec_claim_watch(zone, o->leaves);
+            (void) ngx_kexec_claim_watch(zone, o->leaves, 64);
         }
 
         free(o->frees);
@@ -211,7 +211,7 @@ operate(ngx_uint_t i, ngx_kexec_ref_t context, ngx_kexec_claim_kind_e kind)
 {
     own[i].claim.context = context;
 
-    return ngx_kexec_claim_operate(zone, &own[i].claim, kind);
+    return ngx_kexec_claim_operate(zone, &own[i].claim, kind, 64);
 }
 
 
@@ -220,7 +220,7 @@ watch(ngx_uint_t i, ngx_kexec_ref_t context)
 {
     own[i].claim.context = context;
 
-    return ngx_kexec_claim_watch(zone, &own[i].claim);
+    return ngx_kexec_claim_watch(zone, &own[i].claim, zone->nclaims);
 }
 
 

@@ -176,7 +176,7 @@ test_notices(void **state)
     /* watchers are told in the order of their arrival */
 
     assert_int_equal(watch(1, ref), NGX_OK);
-    assert_int_equal(ngx_kexec_claim_watch(zone, own[1].leaves), NGX_OK);
+    assert_int_equal(ngx_kexec_claim_watch(zone, own[1].leaves, 64), NGX_OK);
     leave(0);
     notices();
     assert_int_equal(own[1].notices, 1);
@@ -238,8 +238,12 @@ test_many_notices(void **state)
         many[i].claim.handler = handler;
         many[i].claim.data = &many[i];
         many[i].claim.context = ref;
-        assert_int_equal(ngx_kexec_claim_watch(zone, &many[i].claim), NGX_OK);
+        assert_int_equal(ngx_kexec_claim_watch(zone, &many[i].claim, 200),
+                         NGX_OK);
     }
+
+    own[1].claim.context = ref;
+    assert_int_equal(ngx_kexec_claim_watch(zone, &own[1].claim, 200), NGX_BUSY);
 
     assert_int_equal(enter(0, ref), NGX_OK);
 
@@ -351,6 +355,83 @@ test_restart(void **state)
     ngx_kexec_zone_created(&own[0].claim);
     leave(0);
     assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
+}
+
+
+/* restarts that one answers, that are too many, that nobody waits for */
+
+static void
+test_abandon(void **state)
+{
+    ngx_kexec_ref_t      ref;
+    ngx_kexec_context_t  ctx;
+
+    ref = ready_context(&ctx);
+
+    /* who holds the slot ends it by itself, all that wait end with it */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_RESTART), NGX_OK);
+    assert_int_equal(operate(1, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    be(1);
+    assert_int_equal(operate(2, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    be(0);
+    assert_int_equal(enter(3, ref), NGX_AGAIN);
+
+    own[4].claim.context = ref;
+    assert_int_equal(ngx_kexec_claim_operate(zone, &own[4].claim,
+                                             NGX_KEXEC_CLAIM_RESTART, 2),
+                     NGX_BUSY);
+    assert_int_equal(look(3), NGX_KEXEC_CLAIM_QUEUED);
+
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_DECLINED);
+    ngx_kexec_claim_answer(&own[1].claim, NGX_KEXEC_VERDICT_RESTARTED);
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_QUEUED);
+
+    ngx_kexec_claim_answer(&own[0].claim, NGX_KEXEC_VERDICT_REFUSED);
+
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_ENDED);
+    assert_int_equal(own[1].look.verdict, NGX_KEXEC_VERDICT_REFUSED);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[1].claim), NGX_DECLINED);
+    be(1);
+    assert_int_equal(look(2), NGX_KEXEC_CLAIM_ENDED);
+    leave(2);
+    be(0);
+    leave(1);
+    leave(0);
+    assert_int_equal(look(3), NGX_KEXEC_CLAIM_HELD);
+
+    /* one that ended somebody is done, unless another one is */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_DECLINED);
+    assert_int_equal(operate(1, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_OK);
+    assert_int_equal(own[0].claim.ref.generation, 0);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[1].claim), NGX_DECLINED);
+    leave(3);
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
+
+    /* one that waits behind an operation, and ended nobody, is not */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_OK);
+
+    /* nor one that was granted the slot and does not know it yet */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_RESTART), NGX_AGAIN);
+    leave(1);
+    assert_int_equal(record(0)->state, NGX_KEXEC_CLAIM_GRANTED);
+    assert_int_equal(enter(1, ref), NGX_AGAIN);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_OK);
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
+
+    /* a context that is being deleted is gone for all others by then */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_DELETE), NGX_AGAIN);
+    assert_int_equal(ngx_kexec_claim_abandon(&own[0].claim), NGX_DECLINED);
+    leave(1);
+    assert_int_equal(look(0), NGX_KEXEC_CLAIM_HELD);
+    leave(0);
 }
 
 
@@ -713,6 +794,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_notices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_abandon, setup, teardown),
         cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(test_watch, setup, teardown),

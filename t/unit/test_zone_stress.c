@@ -293,7 +293,7 @@ begin(job_t *job)
     job->operation = (any(50) == 0);
 
     rc = job->operation ? ngx_kexec_claim_operate(zone, &job->claim,
-                                                  NGX_KEXEC_CLAIM_RESTART)
+                                                  NGX_KEXEC_CLAIM_RESTART, LIMIT)
                         : ngx_kexec_claim_enter(zone, &job->claim, LIMIT);
 
     switch (rc) {
