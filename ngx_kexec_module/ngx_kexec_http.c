@@ -15,6 +15,8 @@
 #define NGX_KEXEC_HTTP_BUFFER_SIZE  8192
 
 
+static ngx_int_t ngx_kexec_http_copy_server(ngx_kexec_http_t *http,
+    ngx_kexec_server_t *server);
 static void ngx_kexec_http_start(ngx_kexec_http_t *http, const char *method,
     ngx_str_t *uri, ngx_str_t *body);
 static void ngx_kexec_http_timeout_handler(ngx_event_t *ev);
@@ -57,15 +59,19 @@ ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
      *     http->timer.cancelable = 0;
      */
 
-    http->server = server;
     http->pool = pool;
+
+    if (ngx_kexec_http_copy_server(http, server) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
 
     http->log = *log;
     http->log.handler = ngx_kexec_http_log_error;
     http->log.data = &http->log_ctx;
     http->log.action = "connecting to jupyter";
 
-    http->log_ctx.server = &server->name;
+    http->log_ctx.server = &http->server.name;
 
     pool->log = &http->log;
 
@@ -81,6 +87,33 @@ ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
 }
 
 
+/* a call may outlive whoever it was made for: a link, an execution */
+
+static ngx_int_t
+ngx_kexec_http_copy_server(ngx_kexec_http_t *http, ngx_kexec_server_t *server)
+{
+    ngx_kexec_server_t  *own;
+
+    own = &http->server;
+
+    *own = *server;
+
+    own->sockaddr = ngx_palloc(http->pool, server->socklen);
+    if (own->sockaddr == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(own->sockaddr, server->sockaddr, server->socklen);
+
+    own->name.data = ngx_pstrdup(http->pool, &server->name);
+    if (own->name.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
 void
 ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method, ngx_str_t *uri,
     ngx_str_t *body)
@@ -90,9 +123,15 @@ ngx_kexec_http_send(ngx_kexec_http_t *http, const char *method, ngx_str_t *uri,
      * the call, and thus is set when the call has failed already.
      */
 
-    ngx_add_timer(&http->timer, http->server->timeout);
+    ngx_add_timer(&http->timer, http->server.timeout);
 
     ngx_kexec_http_start(http, method, uri, body);
+
+    /* what is in the request by now, and the caller's */
+
+    ngx_str_null(&http->server.host);
+    ngx_str_null(&http->server.base);
+    ngx_str_null(&http->server.token);
 
     if (http->error) {
 
@@ -131,7 +170,7 @@ ngx_kexec_http_start(ngx_kexec_http_t *http, const char *method,
         return;
     }
 
-    http->request = ngx_kexec_http_request(http->pool, http->server, method,
+    http->request = ngx_kexec_http_request(http->pool, &http->server, method,
                                            uri, "Connection: close" CRLF, body,
                                            &http->log_ctx.request);
     if (http->request == NULL) {
@@ -142,7 +181,7 @@ ngx_kexec_http_start(ngx_kexec_http_t *http, const char *method,
     ngx_log_debug1(NGX_LOG_DEBUG_EVENT, &http->log, 0,
                    "kexec http request \"%V\"", &http->log_ctx.request);
 
-    rc = ngx_kexec_http_connect(&http->peer, http->server, &http->log);
+    rc = ngx_kexec_http_connect(&http->peer, &http->server, &http->log);
 
     if (rc != NGX_OK && rc != NGX_AGAIN) {
         http->error = "connection failed";
@@ -158,7 +197,7 @@ ngx_kexec_http_start(ngx_kexec_http_t *http, const char *method,
     c->write->handler = ngx_kexec_http_write_handler;
 
     if (rc == NGX_AGAIN) {
-        ngx_add_timer(c->write, http->server->connect_timeout);
+        ngx_add_timer(c->write, http->server.connect_timeout);
         return;
     }
 

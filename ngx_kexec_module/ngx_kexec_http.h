@@ -78,7 +78,7 @@ ngx_int_t ngx_kexec_http_chunked(ngx_kexec_http_chunked_t *ctx, u_char **pos,
 
 /*
  * A Jupyter Server: where it is and how to speak to it.  Whoever fills it in
- * keeps it alive for as long as a call or link that uses it lives.
+ * keeps it alive for as long as a link that uses it lives; a call has a copy.
  */
 
 typedef struct {
@@ -121,10 +121,10 @@ struct ngx_kexec_http_s {
     ngx_str_t                 body;
     const char               *error;        /* "timed out", ... */
 
-    ngx_kexec_server_t       *server;
     ngx_pool_t               *pool;         /* for the caller too */
 
     /* private below */
+    ngx_kexec_server_t        server;
     ngx_log_t                 log;
     ngx_kexec_http_log_t      log_ctx;
     ngx_peer_connection_t     peer;
@@ -145,7 +145,10 @@ struct ngx_kexec_http_s {
 #define NGX_KEXEC_HTTP_MAX_BODY  (8 * 1024 * 1024)
 
 
-/* NULL: no memory */
+/*
+ * NULL: no memory.  Where the server is is copied, its token, host and base
+ * are needed until ngx_kexec_http_send() returns.
+ */
 ngx_kexec_http_t *ngx_kexec_http_create(ngx_kexec_server_t *server,
     ngx_log_t *log);
 

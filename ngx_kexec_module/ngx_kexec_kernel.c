@@ -500,7 +500,7 @@ ngx_kexec_kernel_free(ngx_kexec_kernel_t *kernel)
         ngx_kexec_kernels[kernel->context.index] = NULL;
     }
 
-    /* a REST call that is being answered may still use the server's name */
+    /* a handler of the link's may still use it */
 
     kernel->freeing.handler = ngx_kexec_kernel_freeing;
     kernel->freeing.data = kernel;

@@ -177,7 +177,7 @@ ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
 
     memset(&call, 0, sizeof(call));
 
-    call.http.server = server;
+    call.http.server = *server;
     call.http.pool = &pool;
 
     return &call.http;
