@@ -243,6 +243,41 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
 }
 
 
+/* it is time for the next interrupt, or to look whether the last one is over */
+
+void
+ngx_kexec_interrupt_next(ngx_kexec_execution_t *ex)
+{
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_BARRIER:
+        ngx_kexec_barrier(ex);
+        return;
+
+    case NGX_KEXEC_EX_PROBING:
+
+        if (ex->interrupts == 0) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT,
+                           NGX_KEXEC_ORPHAN_TIME);
+            ngx_kexec_ask_jupyter(ex);
+            return;
+        }
+
+        if (!ex->fence.sent) {
+            ngx_kexec_probe_barrier(ex);
+            return;
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    ngx_kexec_interrupt(ex);
+}
+
+
 static void
 ngx_kexec_interrupted(ngx_kexec_http_t *http)
 {
@@ -252,6 +287,7 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
     ex = http->data;
     ex->http = NULL;
     ex->unheard = (http->status == 0);
+    ex->unanswered = (http->status == 0 && http->connected);
 
     if (http->status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_gone(ex);
@@ -275,12 +311,7 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
     }
 
     if (ex->state == NGX_KEXEC_EX_PROBING && !ex->fence.sent) {
-
-        /* the orphan ended meanwhile: one more fence is the barrier */
-
-        ex->interrupts = 0;
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
-        ngx_kexec_fence(ex);
+        ngx_kexec_probe_barrier(ex);
         return;
     }
 
@@ -341,11 +372,31 @@ ngx_kexec_barrier(ngx_kexec_execution_t *ex)
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_BARRIER, NGX_KEXEC_BARRIER_TIME);
     }
 
-    ngx_kexec_ask_no_more(ex);
-
-    if (ex->http == NULL) {
+    if (ngx_kexec_interrupts_over(ex)) {
         ngx_kexec_fence(ex);
     }
+}
+
+
+/*
+ * Is no interrupt on its way?  A call that Jupyter took and did not answer in
+ * time may be obeyed yet: Jupyter's answer to a later one shows that it was.
+ * If not, whatever calls back next asks again.
+ */
+
+ngx_uint_t
+ngx_kexec_interrupts_over(ngx_kexec_execution_t *ex)
+{
+    if (!ex->unanswered) {
+        ngx_kexec_ask_no_more(ex);
+        return ex->http == NULL;
+    }
+
+    ngx_kexec_ask_jupyter(ex);
+
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY_TIME);
+
+    return 0;
 }
 
 

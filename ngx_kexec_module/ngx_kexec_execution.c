@@ -286,13 +286,19 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
 
 /*
  * The slot goes on to a new kernel.  An interrupt that is on its way must not
- * reach that, so its answer is waited for, as long as a REST call may take.
+ * reach that, so its answer is waited for, as long as a REST call may take, or
+ * the answer to a later call if that one was in vain.
  */
 
 void
 ngx_kexec_leave(ngx_kexec_execution_t *ex)
 {
-    ngx_kexec_ask_no_more(ex);
+    if (ex->unanswered) {
+        ngx_kexec_ask_jupyter(ex);
+
+    } else {
+        ngx_kexec_ask_no_more(ex);
+    }
 
     if (ex->http) {
         ex->leaving = 1;
@@ -530,14 +536,7 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         break;
 
     case NGX_KEXEC_WAIT_INTERRUPT:
-
-        if (ex->state == NGX_KEXEC_EX_PROBING && ex->interrupts == 0) {
-            ngx_kexec_wait(ex, wait, NGX_KEXEC_ORPHAN_TIME);
-            ngx_kexec_ask_jupyter(ex);
-            break;
-        }
-
-        ngx_kexec_interrupt(ex);
+        ngx_kexec_interrupt_next(ex);
         break;
 
     case NGX_KEXEC_WAIT_STUCK:

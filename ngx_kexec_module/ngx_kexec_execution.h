@@ -199,6 +199,7 @@ struct ngx_kexec_execution_s {
     unsigned                    recover:1;      /* an orphan may run */
     unsigned                    asked_twice:1;  /* for a new session */
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
+    unsigned                    unanswered:1;   /* one may come yet */
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
@@ -267,6 +268,7 @@ void ngx_kexec_granted(ngx_kexec_execution_t *ex);
 void ngx_kexec_connect(ngx_kexec_execution_t *ex);
 ngx_int_t ngx_kexec_connect_anew(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe(ngx_kexec_execution_t *ex);
+void ngx_kexec_probe_barrier(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
@@ -325,9 +327,11 @@ void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason);
 void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);
+void ngx_kexec_interrupt_next(ngx_kexec_execution_t *ex);
 void ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex);
 void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
 void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
+ngx_uint_t ngx_kexec_interrupts_over(ngx_kexec_execution_t *ex);
 
 /* a restart or DELETE wants the slot: the client is told, the slot goes on */
 void ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict);

@@ -679,25 +679,15 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
 
     case NGX_KEXEC_EX_PROBING:
 
+        if (ex->interrupts) {
+
+            /* the orphan's end was hastened */
+
+            ngx_kexec_probe_barrier(ex);
+            return;
+        }
+
         ngx_kexec_ask_no_more(ex);
-
-        if (ex->interrupts && ex->http == NULL) {
-
-            /* the orphan's end was hastened: one more fence is the barrier */
-
-            ex->interrupts = 0;
-            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
-            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
-            ngx_kexec_fence(ex);
-            return;
-        }
-
-        if (ex->http) {
-
-            /* the barrier follows when the interrupt is answered */
-
-            return;
-        }
 
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
@@ -736,6 +726,24 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
             }
         }
     }
+}
+
+
+/* one more fence, when the last interrupt is answered, is the barrier */
+
+void
+ngx_kexec_probe_barrier(ngx_kexec_execution_t *ex)
+{
+    if (!ngx_kexec_interrupts_over(ex)) {
+        return;
+    }
+
+    ex->interrupts = 0;
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    ngx_kexec_fence(ex);
 }
 
 

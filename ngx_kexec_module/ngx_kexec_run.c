@@ -549,6 +549,10 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     ex->asking = 0;
     ex->unheard = (http->status == 0);
 
+    if (http->status) {
+        ex->unanswered = 0;
+    }
+
     if (ex->leaving) {
         ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
         return;
@@ -557,6 +561,19 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     if (http->status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_gone(ex);
         return;
+    }
+
+    if (ex->interrupts && http->status && !ex->fence.sent) {
+
+        if (ex->state == NGX_KEXEC_EX_BARRIER) {
+            ngx_kexec_barrier(ex);
+            return;
+        }
+
+        if (ex->state == NGX_KEXEC_EX_PROBING) {
+            ngx_kexec_probe_barrier(ex);
+            return;
+        }
     }
 
     state = NGX_KEXEC_KERNEL_OTHER;

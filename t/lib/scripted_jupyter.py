@@ -401,6 +401,8 @@ class Server:
 
     async def misbehave(self, connection, request, name, args, fault, record):
         """Returns False when the connection is at its end."""
+        if fault.get("stall"):
+            await asyncio.sleep(fault["stall"])
         if fault.get("delay"):
             if not await self.client_stays(connection, fault["delay"], record):
                 return False

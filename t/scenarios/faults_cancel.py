@@ -562,6 +562,45 @@ def recovery_fences(server, rounds):
             jupyter.set(interrupt=None)
 
 
+@scenario(many=10, location="kexec_jupyter_timeout 1500ms; kexec_interrupt_timeout 8s;")
+def interrupt_times_out(server, rounds):
+    """Jupyter stands still for a while: an interrupt whose call timed out is obeyed late, and hits nobody else."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.set(interrupt={"stall": 3}, kernel_get={"delay": 2})
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 0.5", context)
+        a.wait_for("stdout")
+        a.close()
+        jupyter.wait(since=mark, ev="rest", name="interrupt")
+        b = server.execute("print b\nsleep 3", context)
+        jupyter.wait(since=mark, ev="interrupt", timeout=10)
+        gather([b], 15)
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs, unharmed")
+        is_(jupyter.log(mark, ev="interrupt", landed="hit"), [], "nobody was hit")
+        jupyter.set(interrupt=None)
+
+
+@scenario(many=3)
+def left_while_opened_anew(server, rounds):
+    """The client leaves while a deaf link is being opened anew: the interrupt's call outlives the link that it began with."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nsleep 2\nlose", context)
+        a.wait_for("stdout")
+        jupyter.kernel(context, "deaf")
+        mark = jupyter.mark()
+        jupyter.set(channels={"delay": 1.5, "times": 1}, interrupt={"delay": 3})
+        jupyter.wait(since=mark, ev="rest", name="channels", timeout=30)
+        a.close()
+        jupyter.wait(since=mark, ev="rest", name="interrupt")
+        jupyter.wait(since=mark, ev="ws_open")
+        jupyter.set(interrupt=None)
+        server.usable(context, limit=12)
+
+
 # All at once
 
 
