@@ -1,6 +1,7 @@
 """A kernel of docker/kernels/python3, as Jupyter starts it."""
 
 import os
+import subprocess
 import tempfile
 import time
 import unittest
@@ -42,7 +43,7 @@ class KernelTest(unittest.TestCase):
         errors = os.path.join(cls.home, "stderr")
         env = {**os.environ, "IPYTHONDIR": cls.home, "PYDEVD_DISABLE_FILE_VALIDATION": "1", "JPY_PARENT_PID": ""}
         with open(errors, "w") as stderr:
-            manager.start_kernel(env=env, cwd=cls.home, stderr=stderr)
+            manager.start_kernel(env=env, cwd=cls.home, stdout=subprocess.DEVNULL, stderr=stderr)
         cls.addClassCleanup(manager.shutdown_kernel, now=True)
         cls.manager = manager
         cls.client = manager.client()
@@ -71,7 +72,7 @@ class KernelTest(unittest.TestCase):
             if message["msg_type"] not in ("status", "execute_input"):
                 shown.append((message["msg_type"], message["content"]))
 
-        self.client.execute_interactive(code, output_hook=take, timeout=TIMEOUT)
+        self.client.execute_interactive(code, output_hook=take, timeout=TIMEOUT, stop_on_error=False)
         return shown
 
     def poll(self, get, request, timeout):

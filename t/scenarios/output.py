@@ -172,4 +172,16 @@ def others_are_quick(server, rounds):
         ok(len(times) > 3 and times[-1] < 1.5, "the others' answers are not late", "%r" % times[-5:])
 
 
+@scenario()
+def stdout_closed(server, rounds):
+    """Code that replaces stdout and closes it ends as any other, and the next one's output comes."""
+    context = server.create_context()
+    for code in ("import sys\nsys.stdout = open('/dev/null', 'w'); print('x'); sys.stdout.close()",
+                 "import sys\nsys.stdout.close()", "import os\nos.close(1)"):
+        a = server.run(code, context_id=context)
+        is_(told(a), "ok", "it ends")
+        b = server.run("print('out', flush=True)\nimport os\nos.write(1, b'a\\xffb\\n')", context_id=context)
+        is_((told(b), b.text("stdout")), ("ok", "out\na\ufffdb\n"), "the next one's output comes, by its descriptor too")
+
+
 main(lambda workers: Server(workers, CONF), quick=(1,))

@@ -1,7 +1,8 @@
 """What makes ipykernel hold whatever the user's code does; loaded by ipython_kernel_config.py, before there is a kernel."""
 
-from . import interrupts
+from . import interrupts, streams
 
 
 def install():
     interrupts.install()
+    streams.install()
