@@ -66,6 +66,8 @@ ngx_kexec_client_create(ngx_http_request_t *r)
 
     client->request = r;
     client->conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
+    client->main_conf = ngx_http_get_module_main_conf(r,
+                                                      ngx_http_kexec_module);
     client->last_pending = &client->pending;
     client->last_after = &client->after;
     client->out.more = ngx_kexec_client_more;
@@ -183,26 +185,44 @@ ngx_kexec_client_wake_later(ngx_kexec_client_t *client)
 }
 
 
-ngx_uint_t
+const char *
 ngx_kexec_client_full(ngx_kexec_client_t *client)
 {
+    const char  *why;
+
     if (client->failed) {
-        return 1;
+        return "it could not be written to kexec_temp_path";
     }
 
-    if (client->file_size < (off_t) client->conf->max_temp_file_size) {
-        return 0;
+    if (client->file_size == 0
+        && client->kept + NGX_KEXEC_BLOCK <= client->conf->buffer_size)
+    {
+        return NULL;
+    }
+
+    if (client->file_size >= (off_t) client->conf->max_temp_file_size) {
+        why = "the client is so slow that kexec_max_temp_file_size is reached";
+
+    } else if (ngx_kexec_zone_temp(client->main_conf->zone)
+               >= client->main_conf->max_temp_files_size)
+    {
+        why = "so many clients are slow that kexec_max_temp_files_size is "
+              "reached";
+
+    } else {
+        return NULL;
     }
 
     if (client->file_size) {
-        return 1;
+        return why;
     }
 
     /* no file at all: full is what does not fit into memory */
 
     ngx_kexec_client_make_room(client);
 
-    return client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size;
+    return client->kept + NGX_KEXEC_BLOCK > client->conf->buffer_size ? why
+                                                                      : NULL;
 }
 
 
@@ -253,6 +273,9 @@ ngx_kexec_client_cleanup(void *data)
     if (client->keepalive.timer_set) {
         ngx_del_timer(&client->keepalive);
     }
+
+    ngx_kexec_zone_temp_add(-client->file_size);
+    client->file_size = 0;
 
     gone = client->gone;
     client->gone = NULL;
@@ -594,6 +617,8 @@ ngx_kexec_client_empty_file(ngx_kexec_client_t *client)
                       &client->temp_file->file.name);
     }
 
+    ngx_kexec_zone_temp_add(-client->file_size);
+
     client->temp_file->offset = 0;
     client->file_sent = 0;
     client->file_size = 0;
@@ -795,6 +820,8 @@ ngx_kexec_client_spill(ngx_kexec_client_t *client, ngx_chain_t *cl)
 
         tf->offset += n;
         client->file_size = tf->offset;
+
+        ngx_kexec_zone_temp_add(n);
     }
 
     cl->buf->pos = cl->buf->start;

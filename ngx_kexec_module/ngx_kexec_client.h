@@ -21,7 +21,8 @@
  * execution may end long before all was sent; the client then drains alone.
  *
  * What the client has not taken is kept in memory up to kexec_buffer_size,
- * then in a temporary file up to kexec_max_temp_file_size.
+ * then in a temporary file up to kexec_max_temp_file_size, and all clients'
+ * files up to kexec_max_temp_files_size.
  *
  * It lives in the request's pool.
  */
@@ -33,6 +34,7 @@ typedef struct ngx_kexec_client_s  ngx_kexec_client_t;
 struct ngx_kexec_client_s {
     ngx_http_request_t         *request;
     ngx_http_kexec_loc_conf_t  *conf;
+    ngx_http_kexec_main_conf_t *main_conf;
     ngx_kexec_report_t         *report;
 
     /* called when the client left, unless it was ended before */
@@ -91,10 +93,10 @@ void ngx_kexec_client_wake(ngx_kexec_client_t *client);
 void ngx_kexec_client_wake_later(ngx_kexec_client_t *client);
 
 /*
- * Is the temporary file full, so that an event should be dropped as a whole?
- * (An event that was begun is always kept.)
+ * Why an event should be dropped as a whole, since no more can be kept, or
+ * NULL.  (An event that was begun is always kept.)
  */
-ngx_uint_t ngx_kexec_client_full(ngx_kexec_client_t *client);
+const char *ngx_kexec_client_full(ngx_kexec_client_t *client);
 
 /*
  * The last event was written: the stream ends when all is sent.  gone() is

@@ -55,6 +55,13 @@ ngx_command_t  ngx_http_kexec_commands[] = {
       offsetof(ngx_http_kexec_main_conf_t, max_contexts),
       NULL },
 
+    { ngx_string("kexec_max_temp_files_size"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_off_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_kexec_main_conf_t, max_temp_files_size),
+      NULL },
+
     { ngx_string("kexec_context_idle_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
@@ -239,6 +246,7 @@ ngx_http_kexec_create_main_conf(ngx_conf_t *cf)
     kmcf->max_contexts = NGX_CONF_UNSET_UINT;
     kmcf->idle_timeout = NGX_CONF_UNSET_MSEC;
     kmcf->sync = NGX_CONF_UNSET_MSEC;
+    kmcf->max_temp_files_size = NGX_CONF_UNSET;
 
     if (ngx_array_init(&kmcf->startup, cf->pool, 1, sizeof(void *)) != NGX_OK
         || ngx_array_init(&kmcf->passes, cf->pool, 1, sizeof(void *))
@@ -259,6 +267,10 @@ ngx_http_kexec_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_uint_value(kmcf->max_contexts, 0);
     ngx_conf_init_msec_value(kmcf->idle_timeout, 0);
     ngx_conf_init_msec_value(kmcf->sync, 60000);
+
+    if (kmcf->max_temp_files_size == NGX_CONF_UNSET) {
+        kmcf->max_temp_files_size = (off_t) 4096 * 1024 * 1024;
+    }
 
     if (kmcf->zone) {
         ngx_kexec_zone_limit(kmcf->zone, kmcf->max_contexts);

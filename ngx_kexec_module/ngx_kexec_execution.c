@@ -628,8 +628,9 @@ ngx_kexec_tell_end(ngx_kexec_execution_t *ex)
     }
 
     if (ex->dropped) {
-        ngx_str_set(&reason, "a part of the output was lost or was more than "
-                    "could be kept for a client this slow");
+        reason.data = (u_char *) (ex->dropped_why ? ex->dropped_why
+                                  : "a part of the output was lost");
+        reason.len = ngx_strlen(reason.data);
         (void) ngx_kexec_event_dropped(&client->out, &reason);
     }
 

@@ -181,6 +181,7 @@ struct ngx_kexec_execution_s {
     ngx_msec_t                  probed;         /* since when */
     ngx_msec_t                  orphan;         /* looked for, since when */
     ngx_uint_t                  deaf;           /* links that were */
+    const char                 *dropped_why;    /* if more is known of it */
 
     ngx_msec_t                  entered;
     ngx_msec_t                  started;        /* code was first sent */

@@ -204,7 +204,7 @@ ngx_http_kexec_zone_variable(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    len = 128 + 8 * NGX_INT_T_LEN;
+    len = 128 + 8 * NGX_INT_T_LEN + NGX_OFF_T_LEN;
 
     p = ngx_pnalloc(r->pool, len);
     if (p == NULL) {
@@ -217,9 +217,11 @@ ngx_http_kexec_zone_variable(ngx_http_request_t *r,
 
     v->len = ngx_snprintf(p, len, "{\"contexts\": %ui, \"claims\": %ui, "
                           "\"held\": %ui, \"queued\": %ui, \"dead\": %ui, "
-                          "\"idle\": %ui, \"rebuilt\": %ui, \"wrong\": %ui}",
+                          "\"idle\": %ui, \"rebuilt\": %ui, \"wrong\": %ui, "
+                          "\"temp\": %O}",
                           stat.contexts, stat.claims, stat.held, stat.queued,
-                          stat.dead, stat.idle, stat.rebuilt, wrong)
+                          stat.dead, stat.idle, stat.rebuilt, wrong,
+                          ngx_kexec_zone_temp(zone))
              - p;
     v->data = p;
     v->valid = 1;

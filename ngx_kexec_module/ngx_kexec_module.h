@@ -31,6 +31,7 @@ typedef struct {
     ngx_uint_t                  max_contexts;
     ngx_msec_t                  idle_timeout;
     ngx_msec_t                  sync;
+    off_t                       max_temp_files_size;
 } ngx_http_kexec_main_conf_t;
 
 

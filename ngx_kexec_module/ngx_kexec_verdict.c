@@ -342,6 +342,7 @@ ngx_kexec_verdict_write(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg,
 {
     ngx_int_t            rc;
     ngx_str_t            reason;
+    const char          *full;
     ngx_kexec_client_t  *client;
 
     client = ex->client;
@@ -350,8 +351,11 @@ ngx_kexec_verdict_write(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg,
         return;
     }
 
-    if (!confirmed && ngx_kexec_client_full(client)) {
+    full = confirmed ? NULL : ngx_kexec_client_full(client);
+
+    if (full) {
         ex->dropped = 1;
+        ex->dropped_why = full;
         return;
     }
 

@@ -319,6 +319,13 @@ ngx_uint_t ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
     ngx_kexec_context_t *ctx, ngx_uint_t n);
 
 /*
+ * What the temporary files of this worker take up has grown by size bytes, or
+ * shrunk by that much; and what those of all workers that live take up.
+ */
+void ngx_kexec_zone_temp_add(off_t size);
+off_t ngx_kexec_zone_temp(ngx_kexec_zone_t *zone);
+
+/*
  * Work that one worker does for all, every interval ms: is it this one's turn?
  * It stays with the same worker, until that one misses a turn.
  */

@@ -87,6 +87,7 @@ typedef struct {
     uint32_t                  generation;
     uint64_t                  start;        /* the process' start stamp */
     ngx_msec_t                beat;
+    ngx_atomic_t              temp;         /* bytes of temporary files */
 
     uint32_t                  head;         /* of its notices */
     uint32_t                  tail;
@@ -164,6 +165,7 @@ typedef struct {
     uint32_t                   generation;
     ngx_uint_t                 rebuilt;     /* what of it was seen */
     ngx_msec_t                 leaving;     /* since when, 0: it stays */
+    off_t                      temp;        /* bytes of temporary files */
 } ngx_kexec_zone_self_t;
 
 
@@ -243,6 +245,11 @@ ngx_kexec_zone_claim_t *ngx_kexec_slot_next_notice(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_worker_t *worker);
 void ngx_kexec_slot_tell_watchers(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
+
+/* ngx_kexec_zone_temp.c */
+
+/* writes what this worker knows to its record, which may be new or damaged */
+void ngx_kexec_worker_tell_temp(void);
 
 /* ngx_kexec_zone_check.c */
 

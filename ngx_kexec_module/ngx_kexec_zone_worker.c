@@ -32,7 +32,7 @@ static uint64_t ngx_kexec_worker_stamp(ngx_pid_t pid);
 
 
 ngx_kexec_zone_self_t    ngx_kexec_zone_self = {
-    NULL, NULL, NGX_KEXEC_NONE, 0, 0, 0
+    NULL, NULL, NGX_KEXEC_NONE, 0, 0, 0, 0
 };
 
 static ngx_event_t       ngx_kexec_worker_sweep_event;
@@ -218,6 +218,7 @@ ngx_kexec_worker_take(ngx_kexec_zone_t *zone)
         worker->tail = NGX_KEXEC_NONE;
         worker->start = start;
         worker->beat = ngx_kexec_zone_now();
+        worker->temp = (ngx_atomic_uint_t) ngx_kexec_zone_self.temp;
 
         if (++worker->generation == 0) {
             worker->generation = 1;
@@ -394,6 +395,7 @@ ngx_kexec_worker_sweep_workers(ngx_kexec_zone_t *zone)
 
         if (own->pid == ngx_pid && own->generation == self->generation) {
             own->beat = ngx_kexec_zone_now();
+            ngx_kexec_worker_tell_temp();
 
         } else {
             lost = 1;

@@ -17,6 +17,7 @@ Without options it is a quick run: a few rounds of each scenario.  --many: each 
 
 import argparse
 import errno
+import stat
 import threading
 import traceback
 
@@ -240,6 +241,29 @@ def pump_all(streams, test, timeout=30):
             raise RuntimeError("all answers have ended before " + str(test))
         for sock in select.select([s.sock for s in readable], [], [], min(left, 0.5))[0]:
             next(s for s in readable if s.sock is sock).pump(0)
+
+
+def temp_files(server):
+    """The sizes of the workers' open temporary files."""
+    sizes = []
+    for pid in server.workers():
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            path = "/proc/%d/fd/%s" % (pid, fd)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            name = os.readlink(path)                    # valgrind has files of its own
+            if stat.S_ISREG(status.st_mode) and name.startswith(server.run_dir) and name.endswith(" (deleted)") \
+                    and status.st_size:
+                sizes.append(status.st_size)
+    return sizes
+
+
+def slow_reader(server, context, code, **more):
+    """An execution whose client takes nothing yet."""
+    return Stream(server.port, "POST", "/execute", {"code": code, "context_id": context, **more}, receive_buffer=4096,
+                  timeout=120)
 
 
 class JupyterProcess:

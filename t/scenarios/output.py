@@ -2,7 +2,6 @@
 """Much output: nothing is missing, the order is kept, a slow reader holds up nobody but itself."""
 
 import os
-import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -19,29 +18,6 @@ def memory(server):
         with open("/proc/%d/status" % pid) as f:
             total += int(re.search(r"RssAnon:\s*(\d+) kB", f.read()).group(1)) * 1024
     return total
-
-
-def temp_files(server):
-    """The sizes of the workers' open temporary files."""
-    sizes = []
-    for pid in server.workers():
-        for fd in os.listdir("/proc/%d/fd" % pid):
-            path = "/proc/%d/fd/%s" % (pid, fd)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            name = os.readlink(path)                    # valgrind has files of its own
-            if stat.S_ISREG(status.st_mode) and name.startswith(server.run_dir) and name.endswith(" (deleted)") \
-                    and status.st_size:
-                sizes.append(status.st_size)
-    return sizes
-
-
-def slow_reader(server, context, code, **more):
-    """An execution whose client takes nothing yet."""
-    return Stream(server.port, "POST", "/execute", {"code": code, "context_id": context, **more}, receive_buffer=4096,
-                  timeout=120)
 
 
 def read_slowly(stream, seconds, rate=1024):
