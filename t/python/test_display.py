@@ -156,6 +156,46 @@ class Images(KernelTest):
         self.assertEqual(self.text(code), "('PIL.Image', 'PIL.Image', 'PIL.Image')")
 
 
+class Printed(KernelTest):
+    def printed(self, code):
+        shown = self.messages(code)
+        self.assertEqual({content.get("name") for _, content in shown}, {"stdout"}, shown)
+        text = "".join(content["text"] for _, content in shown)
+        self.assertNotIn("\x1b", text)
+        return text
+
+    def test_help(self):
+        self.assertIn("Return the number of items in a container.", self.printed("len?"))
+        self.assertIn("Serialize ``obj`` to a JSON formatted ``str``.", self.printed("import json\njson.dumps?"))
+
+    def test_source(self):
+        self.assertIn("def dumps(obj, *, skipkeys=False", self.printed("import json\njson.dumps??"))
+        self.assertIn("def dumps(obj, *, skipkeys=False", self.printed("import json\n%psource json.dumps"))
+
+    def test_pages_of_magics(self):
+        self.assertIn("%history", self.printed("%quickref") + self.printed("%magic"))
+
+    def test_names_that_match(self):
+        self.assertIn("str.upper", self.printed("str.up*?"))
+
+    def test_history(self):
+        self.messages("first = 41")
+        self.messages("print('second', first)")
+        for magic in ("%history", "%history -l", "%history -g first"):
+            with self.subTest(magic):
+                self.assertIn("first = 41", self.printed(magic))
+        self.assertIn("second 41", self.printed("print('second', first)\n%rerun -g second"))
+
+    def test_rerun(self):
+        self.messages("print('again')")
+        self.assertRegex(self.printed("%rerun"), "(?s)Executing.*again")
+
+    def test_history_is_nowhere_on_disk(self):
+        self.messages("secret = 42")
+        files = [name for _, _, names in os.walk(self.home) for name in names]
+        self.assertEqual([name for name in files if "history" in name], [])
+
+
 class UsersProfile(KernelTest):
     startup = {"00-own.py": "mine = 42"}
     config = "import PIL.Image\nc = get_config()\nc.InteractiveShellApp.extensions = ['autoreload']\n"

@@ -66,7 +66,7 @@ c.PlainTextFormatter.max_seq_length = 0
 
 # All kernels of a user write what ran into one SQLite file and wait for each
 # other: with six busy ones an execution in a hundred took 0.3 to 0.8 s, and
-# "database is locked" may end up in its output.  A kernel's own %history, In
-# and _i are kept in memory as before.
+# "database is locked" may end up in its output.  A kernel's own history is
+# kept in memory, for %history, %rerun, In and _i.
 
-c.HistoryManager.enabled = False
+c.HistoryManager.hist_file = ":memory:"

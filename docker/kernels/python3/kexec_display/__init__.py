@@ -9,7 +9,7 @@ import sys
 from IPython.core.formatters import BaseFormatter
 from traitlets import ObjectName, Unicode
 
-from . import images, values
+from . import images, pager, values
 
 
 class DataFormatter(BaseFormatter):
@@ -50,3 +50,4 @@ def load_ipython_extension(shell):
     json.for_type(dict, values.json_value)
 
     images.watch()
+    pager.watch(shell)
