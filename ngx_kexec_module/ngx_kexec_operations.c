@@ -11,6 +11,14 @@
 
 
 /*
+ * A call about a kernel that has just died makes Jupyter raise, for a second or
+ * so: it is made again after this, so many times.
+ */
+#define NGX_KEXEC_RAISED_TIME   500
+#define NGX_KEXEC_RAISED_TIMES  5
+
+
+/*
  * A restart or delete of a context takes the slot like an execution does, but
  * ends all others.  Once anybody else felt it, or it has the slot, it goes on
  * when its client left, so it has its own pool.  One restart answers all that
@@ -27,6 +35,7 @@ typedef struct {
     ngx_http_cleanup_t         *cleanup;        /* of the request */
     ngx_kexec_http_t           *http;
     ngx_uint_t                  status;         /* of the call that failed */
+    ngx_uint_t                  raised;         /* how often it did */
     ngx_event_t                 timer;
     ngx_event_t                 freeing;
     unsigned                    done:1;
@@ -482,6 +491,11 @@ static void
 ngx_kexec_operation_result(ngx_kexec_operation_t *op, ngx_uint_t status,
     ngx_uint_t gone, const char *error)
 {
+    if (status >= 500 && !gone && op->raised++ < NGX_KEXEC_RAISED_TIMES) {
+        ngx_add_timer(&op->timer, NGX_KEXEC_RAISED_TIME);
+        return;
+    }
+
     if (status == 0 || (status >= 300 && !gone)) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "Jupyter did not %s the kernel of context %*s: %ui %s",

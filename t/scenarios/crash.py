@@ -103,5 +103,20 @@ def client_left_and_killed(server, rounds):
         is_(marks(), "+", "once")
         prepared(server, context, "cwd and environment are set again")
 
+@scenario(rounds=4, many=50)
+def cleaned_up(server, rounds):
+    """Who is told that the kernel died deletes the context, or restarts it, at once: Jupyter may not be able to yet."""
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.run("import os\nos.kill(os.getpid(), 9)", context_id=context)
+        is_(told(a), "KernelDied", "told")
+        time.sleep(0.1 * (i % 4))
+        if i % 2:
+            is_(server.request("POST", "/contexts/%s/restart" % context).status, 200, "it can be restarted")
+            is_(server.value("1", context), "1", "and used")
+        is_(server.request("DELETE", "/contexts/" + context).status, 200, "it can be deleted")
+        ok(context not in [c["id"] for c in server.request("GET", "/contexts").json()], "is not listed")
+        is_(server.session(context), None, "and has no session")
+
 
 main(lambda workers: Server(workers, CONF))

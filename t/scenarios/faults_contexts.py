@@ -207,4 +207,21 @@ def oldest_makes_room(server, rounds):
             is_(server.request("DELETE", "/contexts/" + context).status, 200, "deleted")
 
 
+@scenario(workers=2, many=10)
+def jupyter_raises(server, rounds):
+    """A call about a kernel that has just died may be a 500 for a second: it is made again, until it is clear."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for times in 1, 3:
+            context = server.create_context()
+            mark = jupyter.mark()
+            jupyter.set(restart={"status": 500, "times": times}, session_delete={"status": 500, "times": times})
+            is_(server.request("POST", "/contexts/%s/restart" % context).status, 200, "it is restarted")
+            is_(len(jupyter.log(mark, ev="rest", name="restart")), times + 1, "when Jupyter can")
+            server.usable(context)
+            is_(server.request("DELETE", "/contexts/" + context).status, 200, "it is deleted")
+            is_(len(jupyter.log(mark, ev="rest", name="session_delete")), times + 1, "when Jupyter can")
+            is_((server.session(context), context in listed(server)), (None, False), "nothing is left")
+
+
 main()
