@@ -523,6 +523,39 @@ ngx_kexec_language_refuses(ngx_kexec_language_e lang, ngx_str_t *name,
 }
 
 
+const char *
+ngx_kexec_language_refuses_code(ngx_kexec_language_e lang, ngx_str_t *code)
+{
+    const char  *why;
+
+    switch (lang) {
+
+    case NGX_KEXEC_LANG_PYTHON:
+        why = "the code has a NUL character, which Python does not take: "
+              "remove it, or write it as \\0 in a string";
+        break;
+
+    case NGX_KEXEC_LANG_R:
+        why = "the code has a NUL character, at which R would end it: "
+              "remove it";
+        break;
+
+    case NGX_KEXEC_LANG_BASH:
+        why = "the code has a NUL character, which bash would leave out: "
+              "remove it";
+        break;
+
+    default:
+
+        /* the others run it, or have their own words for it */
+
+        return NULL;
+    }
+
+    return ngx_kexec_language_has(code, '\0') ? why : NULL;
+}
+
+
 ngx_int_t
 ngx_kexec_language_set(ngx_kexec_out_t *out, ngx_kexec_language_e lang,
     ngx_keyval_t *vars, ngx_uint_t n, ngx_uint_t keep)

@@ -59,6 +59,14 @@ const char *ngx_kexec_language_refuses(ngx_kexec_language_e lang,
     ngx_str_t *name, ngx_str_t *value);
 
 /*
+ * Can the language's kernel take such code?  NULL, or a sentence for the caller
+ * that says why not and what can be done.  A NUL is lost on the way to bash,
+ * ends the code for R, and leaves Python 3.11's without an answer.
+ */
+const char *ngx_kexec_language_refuses_code(ngx_kexec_language_e lang,
+    ngx_str_t *code);
+
+/*
  * Each writes the source of one silent request:
  *
  * set      sets the variables; with keep, first remembers the prior value

@@ -55,6 +55,7 @@ void
 ngx_kexec_granted(ngx_kexec_execution_t *ex)
 {
     ngx_msec_t           waited;
+    const char          *why;
     ngx_kexec_report_t  *report;
 
     if (ngx_kexec_zone_get(ex->claim.zone, &ex->claim.context, &ex->ctx)
@@ -71,6 +72,14 @@ ngx_kexec_granted(ngx_kexec_execution_t *ex)
         report = ex->client->report;
         report->has_queue_time = 1;
         report->queue_time = waited;
+    }
+
+    why = ngx_kexec_language_refuses_code(ex->ctx.kind, &ex->code);
+
+    if (why) {
+        ngx_kexec_fail(ex, NGX_HTTP_BAD_REQUEST, "InvalidCode",
+                       "%s; the code did not run", why);
+        return;
     }
 
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_PREPARING);

@@ -234,6 +234,10 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     } else if (ex->interrupts && !ex->ask.reply) {
         ngx_kexec_tell(ex, "ExecutionInterrupted", "the code was interrupted, "
                        "the kernel did not tell how it ended");
+
+    } else if (ex->ask.status == NGX_KEXEC_REPLY_OTHER) {
+        ngx_kexec_tell(ex, "ExecutionLost", "the kernel is done but did not "
+                       "tell how the code ended");
     }
 
     ngx_kexec_tell_end(ex);

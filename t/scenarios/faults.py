@@ -53,6 +53,7 @@ def orderings():
             case.lost, case.least, case.most = True, 1.5, 6
         elif reply == "drop_reply":
             case.least, case.most = 0.5, 4
+            case.told = told_ if told_ != "ok" else "ExecutionLost"     # nobody said that it ended well
         else:
             case.most = 4
         yield case
@@ -81,10 +82,10 @@ def silence(server, rounds):
     contexts = server.contexts(8)
     cases = [
         Case("no reply, no idle", "drop_reply\ndrop_idle\nprint 1", "ExecutionLost", "1\n", True, 9, 16),
-        Case("an error without reply and idle", "drop_reply\ndrop_idle\nerror ValueError no", "ValueError", "", True,
-             9, 16),
-        Case("idle without a reply that would tell the error", "drop_reply\ndrop_error\nerror ValueError no", "ok", "",
-             False, 0.5, 4),
+        Case("an error without reply and idle", "drop_reply\ndrop_idle\nerror ValueError no", "ExecutionLost", "",
+             True, 9, 16),
+        Case("idle without a reply that would tell the error", "drop_reply\ndrop_error\nerror ValueError no", "ExecutionLost",
+             "", False, 0.5, 4),
         Case("an error told by the reply alone", "drop_error\nerror ValueError no", "ValueError", "", False, 0, 2),
         Case("an error told by iopub alone", "drop_reply\nerror ValueError no", "ValueError", "", False, 0.5, 4),
         Case("somebody else's messages", "foreign other\nprint 1\nforeign other\nsleep 0.2\nprint 2", "ok", "1\n2\n",

@@ -52,7 +52,7 @@ def put_back(server, rounds):
         for code, told_, fields in (
                 ("print with env", "ok", {}), ("error ValueError with env", "ValueError", {}),
                 ("print with env\nsleep 30", "ExecutionTimeout", {"timeout": 0.3}),
-                ("print with env\ndrop_reply", "ok", {}), ("print with env\ndrop_idle", "ok", {}),
+                ("print with env\ndrop_reply", "ExecutionLost", {}), ("print with env\ndrop_idle", "ok", {}),
                 ("print with env\nabort 2", "ok", {}), ("print with env\nlose 1", "ok", {}),
                 ("print with env\nlose 99", "KernelUnresponsive", {}), ("print with env\ndie 0.1", "KernelDied", {}),
                 ("print with env\ncut\nsleep 0.1", "ok", {}), ("print with env\nswallow 30", "ExecutionTimeout",

@@ -76,6 +76,10 @@ STORIES = {
     "no reply": (
         ["drop_reply", shown("FormatterError"), "print a", "error KeyError v"],
         [FORMATTER, ("stdout", "a\n"), OWN, END], 2.5),
+    "no reply, and no error": (["drop_reply", "print a"], [("stdout", "a\n"), ("error", "ExecutionLost", ""), END], 2.5),
+    "a reply that tells nothing": (
+        ["drop_reply", 'reply {"status": 7}', "print a"],
+        [("stdout", "a\n"), ("error", "ExecutionLost", ""), END], 3),
     "a reply forged, then the true one": (
         ['reply {"status": "ok"}', "print a", "error KeyError v"],
         [("stdout", "a\n"), ("stderr", printed("KeyError")), OWN, END], 1),
@@ -84,6 +88,9 @@ STORIES = {
     "held for a second, no longer": (
         [shown("FormatterError"), "print a", "sleep 3", "print b"],
         [FORMATTER, ("stdout", "a\n"), ("stdout", "b\n"), END], 4.5),
+    "it neither replies nor is idle": (
+        ["drop_reply", "drop_idle", "error KeyError v"],
+        [("stderr", printed("KeyError")), ("error", "ExecutionLost", ""), "output_dropped", END], 14),
     "it dies": ([shown("FormatterError"), "die"], [FORMATTER, ("error", "KernelDied", ""), END], 3),
 }
 

@@ -226,6 +226,48 @@ test_refuses(void **state)
 }
 
 
+/* code with a NUL: lost on its way, or run */
+
+static void
+test_refused_code(void **state)
+{
+    size_t     i;
+    ngx_str_t  code;
+
+    static u_char  text[] = "a\0b";
+
+    static const ngx_kexec_language_e  refuse[] = {
+        NGX_KEXEC_LANG_PYTHON, NGX_KEXEC_LANG_R, NGX_KEXEC_LANG_BASH
+    };
+
+    static const ngx_kexec_language_e  run[] = {
+        NGX_KEXEC_LANG_JAVASCRIPT, NGX_KEXEC_LANG_TYPESCRIPT,
+        NGX_KEXEC_LANG_JAVA, NGX_KEXEC_LANG_OTHER
+    };
+
+    (void) state;
+
+    code.data = text;
+
+    for (i = 0; i < sizeof(refuse) / sizeof(refuse[0]); i++) {
+
+        for (code.len = 0; code.len < 2; code.len++) {
+            assert_null(ngx_kexec_language_refuses_code(refuse[i], &code));
+        }
+
+        for ( /* void */ ; code.len < 4; code.len++) {
+            assert_non_null(ngx_kexec_language_refuses_code(refuse[i], &code));
+        }
+    }
+
+    code.len = 3;
+
+    for (i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
+        assert_null(ngx_kexec_language_refuses_code(run[i], &code));
+    }
+}
+
+
 static void
 test_other(void **state)
 {
@@ -565,6 +607,7 @@ int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_refused_code),
         cmocka_unit_test(test_normalize),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_refuses),
