@@ -53,8 +53,9 @@ typedef struct {
  * Opens a link.  The ids are copied; the server must outlive the link.
  * session_id is what Jupyter recognises the link by: a later link with the
  * same one takes this one's place and gets what was buffered meanwhile.
- * max_message: bytes; a longer one is skipped and told as a message of type
- * NGX_KEXEC_MSG_OTHER with link->skipped set during the call.
+ * max_message: bytes; a longer one, or one that is malformed, is skipped and
+ * told as a message of type NGX_KEXEC_MSG_OTHER with link->skipped set during
+ * the call.
  * NULL: no memory.
  */
 ngx_kexec_link_t *ngx_kexec_link_open(ngx_kexec_server_t *server,

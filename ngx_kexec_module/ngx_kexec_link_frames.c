@@ -19,6 +19,7 @@ static ngx_int_t ngx_kexec_link_reserve(ngx_kexec_link_t *link, size_t size);
 static void ngx_kexec_link_skip(ngx_kexec_link_t *link, const char *reason);
 static ngx_int_t ngx_kexec_link_process_data(ngx_kexec_link_t *link);
 static void ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes);
+static void ngx_kexec_link_tell_skipped(ngx_kexec_link_t *link);
 static ngx_int_t ngx_kexec_link_process_control(ngx_kexec_link_t *link);
 static ngx_int_t ngx_kexec_link_process_close(ngx_kexec_link_t *link);
 static void ngx_kexec_link_send_pong(ngx_kexec_link_t *link);
@@ -238,12 +239,7 @@ ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes)
     ngx_kexec_message_t  msg;
 
     if (link->skip) {
-        ngx_memzero(&msg, sizeof(ngx_kexec_message_t));
-
-        link->skipped = 1;
-        link->handlers->message(link, &msg);
-        link->skipped = 0;
-
+        ngx_kexec_link_tell_skipped(link);
         return;
     }
 
@@ -261,10 +257,24 @@ ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes)
         ngx_log_error(NGX_LOG_WARN, &link->log, 0,
                       "message from kernel of %uz bytes was skipped: "
                       "it is malformed", bytes->len);
+        ngx_kexec_link_tell_skipped(link);
         return;
     }
 
     link->handlers->message(link, &msg);
+}
+
+
+static void
+ngx_kexec_link_tell_skipped(ngx_kexec_link_t *link)
+{
+    ngx_kexec_message_t  msg;
+
+    ngx_memzero(&msg, sizeof(ngx_kexec_message_t));
+
+    link->skipped = 1;
+    link->handlers->message(link, &msg);
+    link->skipped = 0;
 }
 
 

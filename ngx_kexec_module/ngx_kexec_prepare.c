@@ -575,6 +575,9 @@ ngx_kexec_skipped(void *data)
 
     if (ex->state == NGX_KEXEC_EX_BUSY) {
         ex->dropped = 1;
+        ex->dropped_why = "a message of the kernel was larger than "
+                          "kexec_max_message, nested deeper than 512 levels, "
+                          "or malformed";
     }
 }
 
