@@ -85,6 +85,8 @@ class Figures(ChartTest):
             "area": lambda ax: ax.fill_between([1, 2], [1, 2]),
             "mixed": lambda ax: (ax.plot([1, 2, 3]), ax.scatter([1], [2])),
             "text in a box": lambda ax: (ax.plot([1, 2]), ax.add_artist(AnchoredText("a", "center"))),
+            "three axes": lambda ax: plt.figure().add_subplot(projection="3d").plot([1, 2], [1, 2], [1, 2]),
+            "points in space": lambda ax: plt.figure().add_subplot(projection="3d").scatter([1, 2], [1, 2], [1, 2]),
             "table": lambda ax: (ax.plot([1, 2]), ax.table([["a"]])),
             "path": lambda ax: (ax.add_patch(matplotlib.patches.PathPatch(matplotlib.path.Path([[0, 0], [1, 1]]))),
                                 ax.plot([1, 2])),
@@ -143,7 +145,19 @@ class Lines(ChartTest):
     def test_lines_of_a_grid(self):
         self.ax.plot([1, 2, 3])
         self.ax.axhline(2)
+        self.ax.axvline(2, 0.1, 0.5)
         self.assertEqual(len(self.elements("line")), 1)
+
+    def test_flat_and_upright(self):
+        self.ax.plot([1, 2], [3, 3])
+        self.ax.plot([1, 1], [3, 4])
+        self.assertEqual([e["points"] for e in self.elements("line")], [[[1, 3], [2, 3]], [[1, 3], [1, 4]]])
+
+    def test_error_bars(self):
+        self.ax.errorbar([1, 2], [3, 4], yerr=[.1, .2], xerr=.1, capsize=3, label="named")
+        self.ax.errorbar([1, 2], [5, 6], yerr=[.1, .2])
+        self.assertEqual([e["points"] for e in self.elements("line")], [[[1, 3], [2, 4]], [[1, 5], [2, 6]]])
+        self.assertEqual([e["label"] for e in self.elements("line")], ["named", "Line 1"])
 
     def test_ticks(self):
         self.ax.plot([0, 10], [0, 1])
@@ -229,6 +243,29 @@ class Scatter(ChartTest):
         self.assertEqual(self.elements("scatter")[0]["points"], [[None, None], [2, 4]])
 
 
+    def test_error_bars(self):
+        self.ax.scatter([1, 2], [3, 4])
+        self.ax.errorbar([1, 2], [3, 4], yerr=.5, fmt="none", capsize=2)
+        self.assertEqual(self.elements("scatter")[0]["points"], [[1, 3], [2, 4]])
+
+    def test_dates(self):
+        self.ax.scatter(DAYS, [1, 2, 3])
+        self.assertEqual(self.chart()["x_scale"], "datetime")
+        self.assertEqual(self.elements("scatter")[0]["points"],
+                         [["2024-01-01T00:00:00", 1], ["2024-01-02T00:00:00", 2], ["2024-01-03T00:00:00", 3]])
+
+    def test_times_and_none(self):
+        self.ax.scatter([1, 2], np.array(["2024-01-01T12:34:56", "NaT"], "datetime64[s]"))
+        self.assertEqual(self.elements("scatter")[0]["points"][0], [1, "2024-01-01T12:34:56"])
+        self.assertIsNone(self.elements("scatter")[0]["points"][1][1])
+
+    def test_categories(self):
+        self.ax.scatter(["a", "b", "a"], ["u", "v", "v"])
+        self.ax.scatter(["c"], ["u"])
+        self.assertEqual([e["points"] for e in self.elements("scatter")],
+                         [[["a", "u"], ["b", "v"], ["a", "v"]], [["c", "u"]]])
+
+
 class Pies(ChartTest):
     def test_angles(self):
         self.ax.pie([90, 10], labels=["No", "Yes"], autopct="%1.1f%%", startangle=90)
@@ -292,6 +329,29 @@ class Bars(ChartTest):
     def test_histogram(self):
         self.ax.hist([1, 2, 2, 4], bins=[0, 1.5, 3, 4.5])
         self.assertEqual([(label, value) for label, _, value in self.bars()], [("0.75", 1), ("2.25", 2), ("3.75", 1)])
+
+    def test_bins_without_end(self):
+        self.ax.hist([1, 2, 2, 4], bins=[-np.inf, 1.5, 3, np.inf])
+        self.assertEqual([(label, value) for label, _, value in self.bars()], [("2.25", 2)])
+
+    def test_nothing(self):
+        self.ax.bar([1, np.nan, 3], [1, 2, np.nan])
+        self.assertEqual([(label, value) for label, _, value in self.bars()], [("1", 1), ("3", None)])
+
+    def test_error_bars(self):
+        for capsize in (0, 4):
+            with self.subTest(capsize=capsize):
+                self.ax.clear()
+                self.ax.bar(["a", "b"], [1, 2], yerr=[.1, .2], capsize=capsize, label="g")
+                self.assertEqual(self.bars(), [("a", "g", 1), ("b", "g", 2)])
+                self.ax.clear()
+                self.ax.barh(["a", "b"], [1, 2], xerr=[.1, .2], capsize=capsize, label="g")
+                self.assertEqual(self.bars(), [("a", "g", 1), ("b", "g", 2)])
+
+    def test_line_from_side_to_side(self):
+        self.ax.bar(["a", "b"], [1, 2])
+        self.ax.plot([0, 1], [1.5, 1.5])
+        self.assertEqual(len(self.bars()), 2)
 
     def test_pandas(self):
         pd.DataFrame({"u": [1, 2], "v": [3, 4]}, ["a", "b"]).plot.barh()
@@ -363,6 +423,17 @@ class Boxes(ChartTest):
                 self.ax.clear()
                 self.draw([range(101)], None, notch=True, patch_artist=patch)
                 self.assertEqual(self.boxes(), [("1", 0, 25, 50, 75, 100, [])])
+
+    def test_notches_beyond_the_box(self):
+        warnings.simplefilter("ignore")     # a later matplotlib has another word for vert
+        for lying in (False, True):
+            for patch in (False, True):
+                with self.subTest(lying=lying, patch=patch):
+                    self.ax.clear()
+                    self.draw([[1, 2, 3, 4, 9], [2, 3, 4, 5, 6], [1, 2, 2, 3, 9]], None, notch=True,
+                              patch_artist=patch, vert=not lying, showmeans=True, meanline=True)
+                    self.assertEqual(self.boxes(), [("1", 1, 2, 3, 4, 4, [9]), ("2", 2, 3, 4, 5, 6, []),
+                                                    ("3", 1, 2, 2, 3, 3, [9])])
 
     def test_large_values_are_exact(self):
         self.draw([[12345.67, 23456.78, 34567.89]], None)

@@ -2,32 +2,36 @@
 
 import math
 
-# Points of an outline that is a line, without and with notches.
-OUTLINES = (5, 11)
+# Points of an outline that is a line, without and with notches, which may reach beyond the quartiles.
+OUTLINES = PLAIN, NOTCHED = (5, 11)
 
 
 class Box:
     """Across is the axis of the categories, along that of the values."""
 
-    def __init__(self, outline):
+    def __init__(self, outline, height):
         across, along = outline
         self.left, self.right = across.min(), across.max()
+        self.height = height
         self.center = (self.left + self.right) / 2
-        self.first, self.third = along.min(), along.max()
+        # From the first quartile up one side, and from the third one down the other.
+        half = NOTCHED // 2 if len(along) >= NOTCHED else PLAIN // 2
+        self.first, self.third = along[0], along[half]
         self.median = None
         self.outliers = []
 
     def take(self, strokes, dots):
         """False if these lines do not make it a box with a median."""
-        strokes = [(across, along) for across, along in strokes if self.below_or_above(across)]
-        inner = [(across, along) for across, along in strokes
+        strokes = [(across, along, height) for across, along, height in strokes if self.below_or_above(across)]
+        inner = [(height, abs(across[1] - across[0]), along[0]) for across, along, height in strokes
                  if along[0] == along[1] and across[0] != across[1] and self.first <= along[0] <= self.third]
         if not inner:
             return False
-        # Caps are shorter, if a whisker has no length; a line for the mean comes behind.
-        self.median = max(inner, key=lambda line: abs(line[0][1] - line[0][0]))[1][0]
+        # The cap of a whisker without length is not above the box, or else shorter; a line for the mean comes behind.
+        above = [line for line in inner if line[0] > self.height]
+        self.median = (above[0] if above else max(inner, key=lambda line: line[1]))[2]
 
-        whiskers = [along for across, along in strokes if across[0] == across[1] and self.touches(along)]
+        whiskers = [along for across, along, _ in strokes if across[0] == across[1] and self.touches(along)]
         self.low = min([self.first, *(along.min() for along in whiskers)])
         self.high = max([self.third, *(along.max() for along in whiskers)])
 
@@ -46,19 +50,23 @@ class Box:
 def find_boxes(lines, patches):
     """(boxes, do they lie), or None."""
     data = [line.get_xydata().T for line in lines]
-    strokes = [xy for xy in data if len(xy[0]) == 2]
+    strokes = [(*xy, line.get_zorder()) for xy, line in zip(data, lines) if len(xy[0]) == 2]
     # Medians and the marks of means are on top of all else.
     top = max((line.get_zorder() for line in lines), default=0)
     dots = [xy for xy, line in zip(data, lines) if line.get_linestyle() == "None" and line.get_zorder() < top]
     if patches:
-        outlines = [patch.get_path().vertices.T for patch in patches]
+        outlines = [(patch.get_path().vertices.T, patch.get_zorder()) for patch in patches]
     else:
-        outlines = [xy for xy in data if len(xy[0]) in OUTLINES and (xy[:, 0] == xy[:, -1]).all()]
+        outlines = [(xy, line.get_zorder()) for xy, line in zip(data, lines)
+                    if len(xy[0]) in OUTLINES and (xy[:, 0] == xy[:, -1]).all()]
 
     for lying in (False, True):
-        turn = slice(None, None, -1 if lying else 1)
-        boxes = [Box(xy[turn]) for xy in outlines]
-        if boxes and all(box.take([xy[turn] for xy in strokes], [xy[turn] for xy in dots]) for box in boxes):
+        def turn(pair):
+            return pair[::-1] if lying else pair
+
+        boxes = [Box(turn(xy), height) for xy, height in outlines]
+        turned = [(*turn(xy), height) for *xy, height in strokes]
+        if boxes and all(box.take(turned, [turn(xy) for xy in dots]) for box in boxes):
             return boxes, lying
     return None
 

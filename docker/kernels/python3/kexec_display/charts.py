@@ -8,7 +8,7 @@ import numpy
 from matplotlib import dates
 from matplotlib.category import StrCategoryConverter
 from matplotlib.collections import PathCollection
-from matplotlib.container import BarContainer
+from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.patches import PathPatch, Rectangle, Wedge
 from matplotlib.transforms import IdentityTransform
 
@@ -38,18 +38,19 @@ def axes_chart(ax):
 
 
 def known_chart(ax):
-    """By what was drawn, texts apart; lines of a grid are nobody's data, unless there are only lines."""
-    lines = list(ax.lines)
+    """By what was drawn, texts and error bars apart; lines of a grid are nobody's data, unless there are only lines."""
+    errors = error_bars(ax)
+    lines = [line for line in ax.lines if line not in errors]
     patches = list(ax.patches)
-    collections = list(ax.collections)
-    if ax.images or ax.tables or ax.artists:
+    collections = [collection for collection in ax.collections if collection not in errors]
+    if ax.images or ax.tables or ax.artists or ax.name == "3d":
         return None
 
     if not collections and are(PathPatch, patches):
         boxes = find_boxes(lines, patches)
         if boxes:
             return box_chart(ax, *boxes)
-        return None if patches else line_chart(ax)
+        return None if patches else line_chart(ax, lines)
 
     if not all(is_grid_line(line) for line in lines):
         return None
@@ -69,6 +70,16 @@ def are(kind, artists):
 def is_grid_line(line):
     x, y = line.get_xdata(), line.get_ydata()
     return len(x) == 2 and len(y) == 2 and (x[0] == x[1] or y[0] == y[1])
+
+
+def is_guide(line):
+    """One over the whole axes, as by axhline()."""
+    return is_grid_line(line) and line.get_transform() is not line.axes.transData
+
+
+def error_bars(ax):
+    containers = [c for c in ax.containers if isinstance(c, ErrorbarContainer)]
+    return {artist for container in containers for artists in container.lines[1:] for artist in artists}
 
 
 def is_contour(collection):
@@ -100,16 +111,20 @@ def point_chart(ax, kind, elements):
     return {**labelled(ax, kind, elements), **ticks("x", ax.xaxis), **ticks("y", ax.yaxis)}
 
 
-def line_chart(ax):
-    elements = [{"label": own_name(line.get_label(), "_child", "Line"),
+def line_chart(ax, lines):
+    # A line with error bars is named by these; before matplotlib 3.8 they may have no name at all.
+    names = {c.lines[0]: own_name(c.get_label() or "_container%d" % number, "_container", "Line")
+             for number, c in enumerate(ax.containers) if isinstance(c, ErrorbarContainer)}
+    elements = [{"label": names.get(line) or own_name(line.get_label(), "_child", "Line"),
                  "points": points(line.get_xdata(), line.get_ydata())}
-                for line in ax.lines if not is_grid_line(line)]
+                for line in lines if not is_guide(line)]
     return point_chart(ax, "line", elements)
 
 
 def scatter_chart(ax):
-    elements = [{"label": group.get_label(), "points": points(*numpy.transpose(group.get_offsets()))}
-                for group in ax.collections]
+    x, y = Places(ax.xaxis), Places(ax.yaxis)
+    elements = [{"label": group.get_label(), "points": [[x.at(px), y.at(py)] for px, py in group.get_offsets()]}
+                for group in ax.collections if isinstance(group, PathCollection)]
     return point_chart(ax, "scatter", elements)
 
 
@@ -128,6 +143,8 @@ def bar_chart(ax):
         name = own_name(group.get_label(), "_container", "Group")
         for bar in group:
             start, width = (bar.get_y(), bar.get_height()) if lying else (bar.get_x(), bar.get_width())
+            if not math.isfinite(start + width / 2):
+                continue                # it is not drawn; a bin without end
             value = bar.get_width() if lying else bar.get_height()
             elements.append({"label": label.at(start + width / 2), "group": name, "value": coordinate(value)})
     return labelled(ax, "bar", elements, lying)
@@ -188,6 +205,23 @@ def date_at(axis, place):
         return dates.num2date(place)
     from pandas import Period
     return Period(ordinal=int(place), freq=freq).to_timestamp().tz_localize("UTC")
+
+
+class Places:
+    """What a place on an axis was drawn for: matplotlib keeps numbers alone of a scatter plot."""
+
+    def __init__(self, axis):
+        self.axis = axis
+        self.dates = has_dates(axis)
+        self.categories = {}
+        if isinstance(converter(axis), StrCategoryConverter):
+            self.categories = {place: name for name, place in axis.get_units()._mapping.items()}
+
+    def at(self, place):
+        value = coordinate(place)
+        if value is not None and self.dates:
+            return date_at(self.axis, value).replace(tzinfo=None).isoformat()
+        return self.categories.get(value, value)
 
 
 class Labels:
