@@ -56,8 +56,10 @@ unit:
 golden: build
 	t/golden/run
 
+# SECONDS: how long
+
 soak: build
-	t/soak
+	t/soak $(SECONDS)
 
 test-sdk: deps build
 	t/sdk/run

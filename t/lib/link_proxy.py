@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import socket
 import struct
 import threading
@@ -14,6 +15,7 @@ class LinkProxy:
     def __init__(self, target):
         self.target = target
         self.links = []
+        self.were_cut = []
         self.refuses_until = 0
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -35,7 +37,7 @@ class LinkProxy:
             return
         for w in writer, other_writer:
             w.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = {"writers": (writer, other_writer), "at": time.monotonic(), "websocket": False}
+        link = {"writers": (writer, other_writer), "at": time.monotonic(), "websocket": None}
         self.links.append(link)
         await asyncio.gather(self._pump(link, reader, other_writer), self._pump(link, other_reader, writer))
         self.links.remove(link)
@@ -44,7 +46,7 @@ class LinkProxy:
         try:
             while data := await reader.read(1 << 16):
                 link["at"] = time.monotonic()
-                link["websocket"] |= b"/channels?" in data[:400]
+                link["websocket"] = link["websocket"] or re.match(rb"GET /api/kernels/([^/ ]+)/channels\?", data)
                 writer.write(data)
                 await writer.drain()
         except OSError:
@@ -57,17 +59,19 @@ class LinkProxy:
 
     def cut(self, quiet=0.0, every=False):
         """Resets a websocket, or all of them, if nothing passed for `quiet` seconds, so that nothing is on its way;
-        returns how many."""
+        returns how many.  Which kernels' they were is in .were_cut."""
         return self._call(self._cut(quiet, every))
 
     async def _cut(self, quiet, every):
         found = [k for k in self.links if k["websocket"] and time.monotonic() - k["at"] >= quiet]
         random.shuffle(found)
-        for link in found if every else found[:1]:
+        found = found if every else found[:1]
+        self.were_cut = [link["websocket"].group(1).decode() for link in found]
+        for link in found:
             for writer in link["writers"]:
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 writer.transport.abort()
-        return len(found if every else found[:1])
+        return len(found)
 
     def __enter__(self):
         return self
