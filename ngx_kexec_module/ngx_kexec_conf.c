@@ -11,8 +11,8 @@
 
 
 static ngx_int_t ngx_http_kexec_content_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_kexec_add_pass(ngx_http_kexec_main_conf_t *kmcf,
-    ngx_http_kexec_loc_conf_t *conf);
+static ngx_int_t ngx_http_kexec_add_pass(ngx_conf_t *cf,
+    ngx_http_kexec_main_conf_t *kmcf, ngx_http_kexec_loc_conf_t *conf);
 static char *ngx_http_kexec_pass(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_kexec_zone(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -241,6 +241,7 @@ ngx_http_kexec_create_main_conf(ngx_conf_t *cf)
      * set by ngx_pcalloc():
      *
      *     kmcf->zone = NULL;
+     *     kmcf->pass = NULL;
      */
 
     kmcf->max_contexts = NGX_CONF_UNSET_UINT;
@@ -248,9 +249,8 @@ ngx_http_kexec_create_main_conf(ngx_conf_t *cf)
     kmcf->sync = NGX_CONF_UNSET_MSEC;
     kmcf->max_temp_files_size = NGX_CONF_UNSET;
 
-    if (ngx_array_init(&kmcf->startup, cf->pool, 1, sizeof(void *)) != NGX_OK
-        || ngx_array_init(&kmcf->passes, cf->pool, 1, sizeof(void *))
-           != NGX_OK)
+    if (ngx_array_init(&kmcf->startup, cf->pool, 1, sizeof(void *))
+        != NGX_OK)
     {
         return NULL;
     }
@@ -475,7 +475,7 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         }
     }
 
-    if (ngx_http_kexec_add_pass(kmcf, conf) != NGX_OK) {
+    if (ngx_http_kexec_add_pass(cf, kmcf, conf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -502,41 +502,51 @@ ngx_http_kexec_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
-/* a Jupyter Server's sessions are asked for once, however many locations */
+/*
+ * What one location's requests made is there for those of any other, token and
+ * all: so all of them mean the same servers.
+ */
 
 static ngx_int_t
-ngx_http_kexec_add_pass(ngx_http_kexec_main_conf_t *kmcf,
+ngx_http_kexec_add_pass(ngx_conf_t *cf, ngx_http_kexec_main_conf_t *kmcf,
     ngx_http_kexec_loc_conf_t *conf)
 {
-    ngx_uint_t                   i;
-    ngx_http_kexec_loc_conf_t  **pass;
+    uint32_t                       mark;
+    ngx_http_kexec_loc_conf_t     *pass;
+    ngx_http_upstream_srv_conf_t  *uscf;
 
-    pass = kmcf->passes.elts;
+    pass = kmcf->pass;
+    uscf = conf->upstream.upstream;
 
-    for (i = 0; i < kmcf->passes.nelts; i++) {
-
-        if (pass[i]->upstream.upstream == conf->upstream.upstream
-            && pass[i]->base.len == conf->base.len
-            && ngx_strncmp(pass[i]->base.data, conf->base.data, conf->base.len)
-               == 0)
-        {
-            if (pass[i]->token && pass[i]->token->lengths) {
-
-                /* the next one's may be known without a request */
-
-                pass[i] = conf;
-            }
-
-            return NGX_OK;
-        }
-    }
-
-    pass = ngx_array_push(&kmcf->passes);
-    if (pass == NULL) {
+    if (pass
+        && (pass->upstream.upstream != uscf
+            || pass->base.len != conf->base.len
+            || ngx_strncmp(pass->base.data, conf->base.data, conf->base.len)
+               != 0))
+    {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"kexec_pass\" in location \"%V\" goes somewhere else "
+                      "than the one in location \"%V\", but all contexts of "
+                      "an nginx are in the same Jupyter Servers: name these "
+                      "in one upstream block, or run another nginx",
+                      &conf->location, &pass->location);
         return NGX_ERROR;
     }
 
-    *pass = conf;
+    if (pass == NULL || (pass->token && pass->token->lengths)) {
+
+        /* a token is better that is known without a request */
+
+        kmcf->pass = conf;
+    }
+
+    ngx_crc32_init(mark);
+    ngx_crc32_update(&mark, uscf->host.data, uscf->host.len);
+    ngx_crc32_update(&mark, (u_char *) &uscf->port, sizeof(uscf->port));
+    ngx_crc32_update(&mark, conf->base.data, conf->base.len);
+    ngx_crc32_final(mark);
+
+    ngx_kexec_zone_upstream(kmcf->zone, mark);
 
     return NGX_OK;
 }

@@ -19,14 +19,17 @@
 #define NGX_KEXEC_FAILURE_WAIT     1
 
 
+typedef struct ngx_http_kexec_loc_conf_s  ngx_http_kexec_loc_conf_t;
+
+
 typedef struct {
     ngx_kexec_zone_t           *zone;
 
     /* ngx_http_kexec_loc_conf_t *: locations with kexec_default_context */
     ngx_array_t                 startup;
 
-    /* and one location of each Jupyter Server or upstream block */
-    ngx_array_t                 passes;
+    /* one of the locations with kexec_pass, which all mean the same servers */
+    ngx_http_kexec_loc_conf_t  *pass;
 
     ngx_uint_t                  max_contexts;
     ngx_msec_t                  idle_timeout;
@@ -41,7 +44,7 @@ typedef struct {
 } ngx_kexec_envs_t;
 
 
-typedef struct {
+struct ngx_http_kexec_loc_conf_s {
     ngx_http_upstream_conf_t    upstream;       /* of kexec_pass */
     ngx_str_t                   host;
     ngx_str_t                   base;
@@ -74,7 +77,7 @@ typedef struct {
     ngx_path_t                 *temp_path;
 
     unsigned                    enabled:1;      /* kexec_pass is here */
-} ngx_http_kexec_loc_conf_t;
+};
 
 
 typedef enum {

@@ -62,7 +62,6 @@ typedef struct {
 
     /* a round over all servers */
     ngx_pool_t                 *pool;
-    ngx_uint_t                  nconf;
     ngx_uint_t                  npeer;
     ngx_http_kexec_loc_conf_t  *conf;
     ngx_kexec_server_t         *server;
@@ -218,29 +217,25 @@ ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
 }
 
 
-/* the location whose servers are those of the context */
+/* the location with kexec_pass, if the context's server is one of its */
 
 static ngx_http_kexec_loc_conf_t *
 ngx_kexec_sync_conf(ngx_kexec_sync_t *sync, ngx_kexec_context_t *ctx)
 {
-    ngx_uint_t                   i, n;
-    ngx_kexec_context_t          where;
-    ngx_http_kexec_loc_conf_t  **conf;
+    ngx_uint_t                  n;
+    ngx_kexec_context_t         where;
+    ngx_http_kexec_loc_conf_t  *conf;
 
-    conf = sync->kmcf->passes.elts;
+    conf = sync->kmcf->pass;
 
-    for (i = 0; i < sync->kmcf->passes.nelts; i++) {
+    for (n = 0; conf && ngx_kexec_peer(conf, n, &where) == NGX_OK; n++) {
 
-        for (n = 0; ngx_kexec_peer(conf[i], n, &where) == NGX_OK; n++) {
-
-            if (ngx_cmp_sockaddr((struct sockaddr *) where.sockaddr,
-                                 where.socklen,
-                                 (struct sockaddr *) ctx->sockaddr,
-                                 ctx->socklen, 1)
-                == NGX_OK)
-            {
-                return conf[i];
-            }
+        if (ngx_cmp_sockaddr((struct sockaddr *) where.sockaddr, where.socklen,
+                             (struct sockaddr *) ctx->sockaddr, ctx->socklen,
+                             1)
+            == NGX_OK)
+        {
+            return conf;
         }
     }
 
@@ -282,7 +277,6 @@ ngx_kexec_sync_start(ngx_kexec_sync_t *sync)
     }
 
     sync->pool = pool;
-    sync->nconf = 0;
     sync->npeer = 0;
     sync->adopted = 0;
     sync->why_len = 0;
@@ -298,27 +292,14 @@ ngx_kexec_sync_start(ngx_kexec_sync_t *sync)
 static void
 ngx_kexec_sync_next(ngx_kexec_sync_t *sync)
 {
-    ngx_array_t                 *passes;
-    ngx_http_kexec_loc_conf_t  **conf;
+    sync->conf = sync->kmcf->pass;
 
-    passes = &sync->kmcf->passes;
-    conf = passes->elts;
+    /* where the token comes from a request there is none to ask with */
 
-    while (sync->nconf < passes->nelts) {
-
-        sync->conf = conf[sync->nconf];
-
-        /* where the token comes from a request there is none to ask with */
-
-        if ((sync->conf->token && sync->conf->token->lengths)
-            || ngx_kexec_peer(sync->conf, sync->npeer++, sync->where)
-               != NGX_OK)
-        {
-            sync->nconf++;
-            sync->npeer = 0;
-            continue;
-        }
-
+    while (sync->conf
+           && !(sync->conf->token && sync->conf->token->lengths)
+           && ngx_kexec_peer(sync->conf, sync->npeer++, sync->where) == NGX_OK)
+    {
         sync->server = ngx_kexec_server_create(sync->conf, NULL, sync->pool);
 
         if (sync->server) {

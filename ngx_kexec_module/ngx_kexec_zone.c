@@ -150,6 +150,13 @@ ngx_kexec_zone_refuses(ngx_conf_t *cf, ngx_str_t *name, size_t size, void *tag)
 }
 
 
+void
+ngx_kexec_zone_upstream(ngx_kexec_zone_t *zone, uint32_t mark)
+{
+    zone->upstream = mark ? mark : 1;
+}
+
+
 static ngx_int_t
 ngx_kexec_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 {
@@ -163,6 +170,22 @@ ngx_kexec_zone_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
 
     if (ozone) {
+
+        if (zone->upstream == 0) {
+
+            /* a location may come back */
+
+            zone->upstream = ozone->upstream;
+        }
+
+        if (ozone->upstream && zone->upstream != ozone->upstream) {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "the contexts in kexec zone \"%V\" are in other "
+                          "Jupyter Servers than those that \"kexec_pass\" "
+                          "names now, which a reload cannot change, restart "
+                          "nginx for that", &shm_zone->shm.name);
+            return NGX_ERROR;
+        }
 
         /* the reload may still fail: nothing that is shared is touched */
 

@@ -192,6 +192,13 @@ typedef struct {
 ngx_kexec_zone_t *ngx_kexec_zone_add(ngx_conf_t *cf, ngx_str_t *name,
     size_t size, void *tag);
 
+/*
+ * A mark of what kexec_pass names: a reload cannot change that once it was
+ * set, for the contexts in the zone are there, and their servers would be sent
+ * another one's token.
+ */
+void ngx_kexec_zone_upstream(ngx_kexec_zone_t *zone, uint32_t mark);
+
 /* from the module's init_module: makes the eventfd table once */
 ngx_int_t ngx_kexec_zone_init_module(ngx_kexec_zone_t *zone,
     ngx_cycle_t *cycle);

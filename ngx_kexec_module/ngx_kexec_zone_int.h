@@ -141,6 +141,7 @@ struct ngx_kexec_zone_s {
     ngx_uint_t                 nclaims;
     ngx_uint_t                 nbuckets;    /* a power of two */
     ngx_uint_t                 max;         /* contexts, 0: as many as fit */
+    uint32_t                   upstream;    /* kexec_pass's mark, 0: none */
 
     ngx_kexec_zone_context_t  *contexts;
     ngx_kexec_zone_claim_t    *claims;

@@ -78,6 +78,18 @@ my @refused = (
     ["kexec_pass with a name that nobody has", undef,
      "location: location / { kexec_pass http://no-such-host.invalid; }",
      'host not found in upstream "no-such-host.invalid"'],
+    (map {
+        my ($what, $a, $b) = @$_;
+        ["locations with $what", "upstream other { server 127.0.0.1:1; } kexec_zone kexec:1m;",
+         "location: location /a/ { kexec_pass $a; } location /b/ { kexec_pass $b; }",
+         '"kexec_pass" in location "/b/" goes somewhere else than the one in '
+         . 'location "/a/", but all contexts of an nginx are in the same '
+         . 'Jupyter Servers: name these in one upstream block, or run another '
+         . 'nginx']
+     } ["different upstreams", "http://jupyter", "http://other"],
+       ["an upstream and an address", "http://jupyter", "http://127.0.0.1:1"],
+       ["different addresses", "http://127.0.0.1:1", "http://127.0.0.1:2"],
+       ["different paths", "http://jupyter/one/", "http://jupyter/two"]),
     ["kexec_pass without a value", undef,
      "location: location / { kexec_pass; }",
      'invalid number of arguments in "kexec_pass" directive'],

@@ -148,28 +148,32 @@ def behind(jupyter):
     }
     blocks["one dead"] = "server 127.0.0.1:%d max_fails=1 fail_timeout=60s; server 127.0.0.1:%d;" % (dead, jupyter.port)
     blocks["none"] = "server 127.0.0.1:%d down;" % dead
-    ports = {name: free_port() for name in blocks}
-    http = "".join("upstream u%d { %s } server { listen 127.0.0.1:%d; location / { %s } "
-                   "location /proxy/ { proxy_pass http://u%d/; proxy_http_version 1.1; proxy_set_header Connection ''; } }\n"
-                   % (i, blocks[name], ports[name], PASS % ("u%d" % i), i) for i, name in enumerate(blocks))
-    with Nginx(jupyter, env={"EXTRA_HTTP": http, "DEFAULT_CONTEXTS": "python"}) as nginx:
-        for name, port in ports.items():
+    with Nginx(jupyter, location="location /proxy/ { proxy_pass http://jupyter/; proxy_http_version 1.1; "
+               "proxy_set_header Connection ''; }", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
+        conf = os.path.join(nginx.run_dir, "nginx.conf")
+        with open(conf) as f:
+            text = f.read()
+        for name, block in blocks.items():
+            with open(conf, "w") as f:
+                f.write(re.sub(r"(upstream jupyter) \{.*?\}", lambda m: "%s { %s }" % (m.group(1), block), text, flags=re.S))
+            old = set(nginx.workers())
+            nginx.reload()
+            wait_until(lambda: not old & set(nginx.workers()), 30, "the old workers' end")
             if name == "none":
-                is_(request(port, "POST", "/contexts", {}).status, 503, "no live server: no context")
-                is_(request(port, "GET", "/health").status, 503, "no live server: not healthy")
+                is_(nginx.request("POST", "/contexts", {}).status, 503, "no live server: no context")
+                is_(nginx.request("GET", "/health").status, 503, "no live server: not healthy")
                 continue
             for i in range(4):
                 if name != "one dead":
-                    request(port, "GET", "/proxy/api")
-                answer = request(port, "POST", "/contexts?x=%d" % i, {})
+                    nginx.request("GET", "/proxy/api")
+                answer = nginx.request("POST", "/contexts?x=%d" % i, {})
                 if not is_(answer.status, 200, "%s: a context" % name):
                     continue
                 context = answer.json()["id"]
-                stream = Stream(port, "POST", "/execute", {"code": "print hello", "context_id": context})
-                stream.finish()
+                stream = nginx.run("print hello", context_id=context)
                 is_(stream.text(), "hello\n", "%s: it runs code" % name)
-                is_(request(port, "DELETE", "/contexts/" + context).status, 200, "%s: and is deleted" % name)
-            is_(request(port, "GET", "/health").status, 200, "%s: healthy" % name)
+                is_(nginx.request("DELETE", "/contexts/" + context).status, 200, "%s: and is deleted" % name)
+            is_(nginx.request("GET", "/health").status, 200, "%s: healthy" % name)
         nginx.log.check()
 
 

@@ -149,6 +149,30 @@ def refused(server, rounds):
     taken.close()
 
 
+@scenario(rounds=1, many=5, workers=(4,))
+def other_servers(server, rounds):
+    """A reload that sends kexec_pass elsewhere, where the contexts are not: said in words, and nothing else happens."""
+    server.allowed = r"\[emerg\]"
+    files = [server.conf_file, os.path.join(server.run_dir, "http.conf")]
+    good = [open(f).read() for f in files]
+    context = server.create_context()
+    told(server.run("x = 7", context_id=context))
+    for i in range(rounds):
+        for url in "http://127.0.0.1:1", "http://jupyter/base":
+            server.log.mark()
+            for f, text in zip(files, good):
+                with open(f, "w") as out:
+                    out.write(re.sub(r"(kexec_pass +)http://jupyter;", lambda m: m.group(1) + url + ";", text))
+            server.signal(signal.SIGHUP)
+            server.log.wait(r'zone "kexec" are in other Jupyter Servers than those that "kexec_pass" names now.*restart')
+            for f, text in zip(files, good):
+                with open(f, "w") as out:
+                    out.write(text)
+            is_(server.value("x", context), "7", "%s is refused, all goes on" % url)
+        old_ones_left(server, server.renew())
+        is_(server.value("x", context), "7", "the next good one works")
+
+
 @scenario(rounds=1, many=10, workers=(4,))
 def location_removed(server, rounds):
     """The location goes while code runs there and waits; it comes back, and the context is what it was."""
