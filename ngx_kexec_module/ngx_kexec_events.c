@@ -39,6 +39,8 @@ static ngx_int_t ngx_kexec_event_execution_count(ngx_kexec_out_t *out,
     ngx_kexec_message_t *msg);
 static ngx_int_t ngx_kexec_event_reply(ngx_kexec_out_t *out,
     ngx_kexec_message_t *msg);
+static ngx_int_t ngx_kexec_event_input(ngx_kexec_out_t *out,
+    ngx_kexec_message_t *msg);
 static ngx_int_t ngx_kexec_event_string(ngx_kexec_out_t *out,
     ngx_str_t *value);
 static ngx_int_t ngx_kexec_event_traceback(ngx_kexec_out_t *out,
@@ -85,6 +87,9 @@ ngx_kexec_event_message(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
     case NGX_KEXEC_MSG_ERROR:
     case NGX_KEXEC_MSG_EXECUTE_REPLY:
         return ngx_kexec_event_reply(out, msg);
+
+    case NGX_KEXEC_MSG_INPUT_REQUEST:
+        return ngx_kexec_event_input(out, msg);
 
     default:
         return NGX_DECLINED;
@@ -598,6 +603,29 @@ ngx_kexec_event_reply(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
     }
 
     return ngx_kexec_event_literal(out, "\"}\n");
+}
+
+
+static ngx_int_t
+ngx_kexec_event_input(ngx_kexec_out_t *out, ngx_kexec_message_t *msg)
+{
+    ngx_str_t  prompt;
+
+    if (ngx_kexec_json_member(&msg->content, "prompt", &prompt) != NGX_OK) {
+        ngx_str_null(&prompt);
+    }
+
+    if (ngx_kexec_event_literal(out, "{\"type\": \"stderr\", \"text\": \"")
+        != NGX_OK
+        || ngx_kexec_event_string(out, &prompt) != NGX_OK
+        || ngx_kexec_event_literal(out, "\\nThe code asks for input, and there "
+                                   "is nobody to ask: it got an empty line\\n")
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_kexec_event_date(out, msg);
 }
 
 

@@ -25,7 +25,8 @@
 /*
  * Writes the event that a kernel's message stands for: stream, display_data,
  * execute_result, execute_input (number_of_executions), error, and an
- * execute_reply with status error (as the same event error).
+ * execute_reply with status error (as the same event error).  An input_request
+ * becomes a stderr that says that an empty line was the answer.
  *
  * NGX_OK      a whole line was written
  * NGX_DECLINED  the message stands for none, or its content is not what the

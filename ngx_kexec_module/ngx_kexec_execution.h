@@ -312,6 +312,13 @@ void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
 
 /*
+ * Answers an input_request of the code's; NGX_DECLINED: it is not one that can
+ * be answered, and tells nothing.
+ */
+ngx_int_t ngx_kexec_verdict_input(ngx_kexec_execution_t *ex,
+    ngx_kexec_message_t *msg);
+
+/*
  * A message of the code's on iopub; its reply; its end, before anything else is
  * told.  _release() tells what is held, as unconfirmed, or frees it when the
  * client is gone.

@@ -9,6 +9,9 @@
 #include <ngx_kexec_kernel.h>
 
 
+/* an input_request's header has a few hundred bytes */
+#define NGX_KEXEC_KERNEL_HEADER  4096
+
 #define NGX_KEXEC_KERNEL_SWEEP_TIME  5000
 
 
@@ -16,6 +19,8 @@ static ngx_kexec_kernel_t *ngx_kexec_kernel_create(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_server_t *server);
 static ngx_int_t ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
     ngx_kexec_server_t *server);
+static ngx_int_t ngx_kexec_kernel_write(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_request_msg_t *req);
 static void ngx_kexec_kernel_opened(ngx_kexec_link_t *link);
 static void ngx_kexec_kernel_message(ngx_kexec_link_t *link,
     ngx_kexec_message_t *msg);
@@ -260,29 +265,11 @@ ngx_int_t
 ngx_kexec_kernel_send(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
     ngx_str_t *code, ngx_uint_t silent)
 {
-    u_char                    date[sizeof("1970-01-01T00:00:00.000Z")];
-    ngx_tm_t                  tm;
-    ngx_time_t               *tp;
-    ngx_kexec_request_msg_t   req;
-
-    if (kernel->link == NULL || !kernel->open) {
-        return NGX_ERROR;
-    }
+    ngx_kexec_request_msg_t  req;
 
     ngx_memzero(&req, sizeof(ngx_kexec_request_msg_t));
 
-    tp = ngx_timeofday();
-    ngx_gmtime(tp->sec, &tm);
-
-    req.date.data = date;
-    req.date.len = ngx_sprintf(date, "%4d-%02d-%02dT%02d:%02d:%02d.%03MZ",
-                               tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
-                               tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
-                               tp->msec)
-                   - date;
-
     req.id = *id;
-    req.session = kernel->session;
 
     if (code) {
         req.code = *code;
@@ -292,7 +279,56 @@ ngx_kexec_kernel_send(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
         req.info = 1;
     }
 
-    return ngx_kexec_link_send(kernel->link, &req);
+    return ngx_kexec_kernel_write(kernel, &req);
+}
+
+
+ngx_int_t
+ngx_kexec_kernel_answer(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
+    ngx_str_t *header)
+{
+    ngx_kexec_request_msg_t  req;
+
+    ngx_memzero(&req, sizeof(ngx_kexec_request_msg_t));
+
+    req.id = *id;
+    req.input = 1;
+
+    /* code can forge a header of any size, which Jupyter would refuse */
+
+    if (header->len < NGX_KEXEC_KERNEL_HEADER) {
+        req.parent = *header;
+    }
+
+    return ngx_kexec_kernel_write(kernel, &req);
+}
+
+
+static ngx_int_t
+ngx_kexec_kernel_write(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_request_msg_t *req)
+{
+    u_char       date[sizeof("1970-01-01T00:00:00.000Z")];
+    ngx_tm_t     tm;
+    ngx_time_t  *tp;
+
+    if (kernel->link == NULL || !kernel->open) {
+        return NGX_ERROR;
+    }
+
+    tp = ngx_timeofday();
+    ngx_gmtime(tp->sec, &tm);
+
+    req->date.data = date;
+    req->date.len = ngx_sprintf(date, "%4d-%02d-%02dT%02d:%02d:%02d.%03MZ",
+                                tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                                tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                                tp->msec)
+                    - date;
+
+    req->session = kernel->session;
+
+    return ngx_kexec_link_send(kernel->link, req);
 }
 
 

@@ -86,6 +86,13 @@ ngx_int_t ngx_kexec_kernel_open(ngx_kexec_kernel_t *kernel);
 ngx_int_t ngx_kexec_kernel_send(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
     ngx_str_t *code, ngx_uint_t silent);
 
+/*
+ * Answers an input_request, whose header is given, with an empty line, as the
+ * message id.  NGX_ERROR: no memory or no link.
+ */
+ngx_int_t ngx_kexec_kernel_answer(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
+    ngx_str_t *header);
+
 /* the slot goes on: the link is kept, idle, until it is needed or closed */
 void ngx_kexec_kernel_release(ngx_kexec_kernel_t *kernel);
 

@@ -39,6 +39,9 @@ static ngx_uint_t ngx_kexec_message_word(ngx_kexec_message_word_t *words,
 static uint32_t ngx_kexec_message_get32(u_char *p);
 static uint64_t ngx_kexec_message_get64(u_char *p);
 static u_char *ngx_kexec_message_put64(u_char *p, uint64_t n);
+static ngx_str_t *ngx_kexec_message_channel(ngx_kexec_request_msg_t *req);
+static ngx_str_t *ngx_kexec_message_parent(ngx_kexec_request_msg_t *req);
+static ngx_str_t *ngx_kexec_message_kind(ngx_kexec_request_msg_t *req);
 static size_t ngx_kexec_message_header_size(ngx_kexec_request_msg_t *req);
 static u_char *ngx_kexec_message_header_write(u_char *p,
     ngx_kexec_request_msg_t *req);
@@ -104,6 +107,9 @@ static ngx_str_t  ngx_kexec_message_header_execute =
 static ngx_str_t  ngx_kexec_message_header_info =
     ngx_string("\", \"msg_type\": \"kernel_info_request\", "
                "\"version\": \"5.3\", \"date\": \"");
+static ngx_str_t  ngx_kexec_message_header_input =
+    ngx_string("\", \"msg_type\": \"input_reply\", "
+               "\"version\": \"5.3\", \"date\": \"");
 static ngx_str_t  ngx_kexec_message_header_end =
     ngx_string("\"}");
 
@@ -118,14 +124,22 @@ static ngx_str_t  ngx_kexec_message_content_silent =
                "\"user_expressions\": {}, \"allow_stdin\": false, "
                "\"stop_on_error\": false}");
 
+static ngx_str_t  ngx_kexec_message_content_input =
+    ngx_string("{\"value\": \"\"}");
+
+static ngx_str_t  ngx_kexec_message_text_channel =
+    ngx_string("{\"channel\": \"");
 static ngx_str_t  ngx_kexec_message_text_header =
-    ngx_string("{\"channel\": \"shell\", \"header\": ");
+    ngx_string("\", \"header\": ");
+static ngx_str_t  ngx_kexec_message_text_parent =
+    ngx_string(", \"parent_header\": ");
 static ngx_str_t  ngx_kexec_message_text_content =
-    ngx_string(", \"parent_header\": {}, \"metadata\": {}, \"content\": ");
+    ngx_string(", \"metadata\": {}, \"content\": ");
 static ngx_str_t  ngx_kexec_message_text_end =
     ngx_string(", \"buffers\": []}");
 
 static ngx_str_t  ngx_kexec_message_shell = ngx_string("shell");
+static ngx_str_t  ngx_kexec_message_stdin = ngx_string("stdin");
 static ngx_str_t  ngx_kexec_message_empty = ngx_string("{}");
 
 
@@ -528,16 +542,19 @@ ngx_kexec_message_size(ngx_kexec_request_msg_t *req, ngx_kexec_format_e format)
 {
     size_t  size;
 
-    size = ngx_kexec_message_header_size(req)
+    size = ngx_kexec_message_channel(req)->len
+           + ngx_kexec_message_header_size(req)
+           + ngx_kexec_message_parent(req)->len
            + ngx_kexec_message_content_size(req);
 
     if (format == NGX_KEXEC_FORMAT_V1) {
         return size + 8 * (1 + NGX_KEXEC_V1_OFFSETS)
-               + ngx_kexec_message_shell.len
-               + 2 * ngx_kexec_message_empty.len;
+               + ngx_kexec_message_empty.len;
     }
 
-    return size + ngx_kexec_message_text_header.len
+    return size + ngx_kexec_message_text_channel.len
+           + ngx_kexec_message_text_header.len
+           + ngx_kexec_message_text_parent.len
            + ngx_kexec_message_text_content.len
            + ngx_kexec_message_text_end.len;
 }
@@ -547,7 +564,11 @@ u_char *
 ngx_kexec_message_write(u_char *p, ngx_kexec_request_msg_t *req,
     ngx_kexec_format_e format)
 {
-    uint64_t  offset;
+    uint64_t    offset;
+    ngx_str_t  *channel, *parent;
+
+    channel = ngx_kexec_message_channel(req);
+    parent = ngx_kexec_message_parent(req);
 
     if (format == NGX_KEXEC_FORMAT_V1) {
         offset = 8 * (1 + NGX_KEXEC_V1_OFFSETS);
@@ -555,13 +576,13 @@ ngx_kexec_message_write(u_char *p, ngx_kexec_request_msg_t *req,
         p = ngx_kexec_message_put64(p, NGX_KEXEC_V1_OFFSETS);
         p = ngx_kexec_message_put64(p, offset);
 
-        offset += ngx_kexec_message_shell.len;
+        offset += channel->len;
         p = ngx_kexec_message_put64(p, offset);
 
         offset += ngx_kexec_message_header_size(req);
         p = ngx_kexec_message_put64(p, offset);
 
-        offset += ngx_kexec_message_empty.len;
+        offset += parent->len;
         p = ngx_kexec_message_put64(p, offset);
 
         offset += ngx_kexec_message_empty.len;
@@ -570,20 +591,47 @@ ngx_kexec_message_write(u_char *p, ngx_kexec_request_msg_t *req,
         offset += ngx_kexec_message_content_size(req);
         p = ngx_kexec_message_put64(p, offset);
 
-        p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_shell);
+        p = ngx_kexec_message_cpystr(p, channel);
         p = ngx_kexec_message_header_write(p, req);
-        p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_empty);
+        p = ngx_kexec_message_cpystr(p, parent);
         p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_empty);
 
         return ngx_kexec_message_content_write(p, req);
     }
 
+    p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_text_channel);
+    p = ngx_kexec_message_cpystr(p, channel);
     p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_text_header);
     p = ngx_kexec_message_header_write(p, req);
+    p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_text_parent);
+    p = ngx_kexec_message_cpystr(p, parent);
     p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_text_content);
     p = ngx_kexec_message_content_write(p, req);
 
     return ngx_kexec_message_cpystr(p, &ngx_kexec_message_text_end);
+}
+
+
+static ngx_str_t *
+ngx_kexec_message_channel(ngx_kexec_request_msg_t *req)
+{
+    return req->input ? &ngx_kexec_message_stdin : &ngx_kexec_message_shell;
+}
+
+
+static ngx_str_t *
+ngx_kexec_message_parent(ngx_kexec_request_msg_t *req)
+{
+    return req->parent.len ? &req->parent : &ngx_kexec_message_empty;
+}
+
+
+static ngx_str_t *
+ngx_kexec_message_kind(ngx_kexec_request_msg_t *req)
+{
+    return req->input ? &ngx_kexec_message_header_input
+           : req->info ? &ngx_kexec_message_header_info
+                       : &ngx_kexec_message_header_execute;
 }
 
 
@@ -592,8 +640,7 @@ ngx_kexec_message_header_size(ngx_kexec_request_msg_t *req)
 {
     return ngx_kexec_message_header_id.len + req->id.len
            + ngx_kexec_message_header_session.len + req->session.len
-           + (req->info ? ngx_kexec_message_header_info.len
-                        : ngx_kexec_message_header_execute.len)
+           + ngx_kexec_message_kind(req)->len
            + req->date.len
            + ngx_kexec_message_header_end.len;
 }
@@ -606,9 +653,7 @@ ngx_kexec_message_header_write(u_char *p, ngx_kexec_request_msg_t *req)
     p = ngx_kexec_message_cpystr(p, &req->id);
     p = ngx_kexec_message_cpystr(p, &ngx_kexec_message_header_session);
     p = ngx_kexec_message_cpystr(p, &req->session);
-    p = ngx_kexec_message_cpystr(p, req->info
-                                        ? &ngx_kexec_message_header_info
-                                        : &ngx_kexec_message_header_execute);
+    p = ngx_kexec_message_cpystr(p, ngx_kexec_message_kind(req));
     p = ngx_kexec_message_cpystr(p, &req->date);
 
     return ngx_kexec_message_cpystr(p, &ngx_kexec_message_header_end);
@@ -618,6 +663,10 @@ ngx_kexec_message_header_write(u_char *p, ngx_kexec_request_msg_t *req)
 static size_t
 ngx_kexec_message_content_size(ngx_kexec_request_msg_t *req)
 {
+    if (req->input) {
+        return ngx_kexec_message_content_input.len;
+    }
+
     if (req->info) {
         return ngx_kexec_message_empty.len;
     }
@@ -633,6 +682,10 @@ static u_char *
 ngx_kexec_message_content_write(u_char *p, ngx_kexec_request_msg_t *req)
 {
     ngx_kexec_out_t  out;
+
+    if (req->input) {
+        return ngx_kexec_message_cpystr(p, &ngx_kexec_message_content_input);
+    }
 
     if (req->info) {
         return ngx_kexec_message_cpystr(p, &ngx_kexec_message_empty);

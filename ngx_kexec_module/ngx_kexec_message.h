@@ -95,15 +95,20 @@ typedef struct {
 } ngx_kexec_reply_t;
 
 
-/* a request to the kernel's shell channel */
+/*
+ * A request to the kernel's shell channel; or, with the header of an
+ * input_request as parent, the answer to that on the channel stdin.
+ */
 
 typedef struct {
     ngx_str_t              id;          /* msg_id, plain ASCII */
     ngx_str_t              session;     /* session of the header, plain ASCII */
     ngx_str_t              date;        /* ISO 8601 */
     ngx_str_t              code;        /* UTF-8, not escaped */
+    ngx_str_t              parent;      /* a JSON object; empty: none */
     unsigned               info:1;      /* kernel_info_request, no code */
     unsigned               silent:1;
+    unsigned               input:1;     /* input_reply, an empty line */
 } ngx_kexec_request_msg_t;
 
 
@@ -140,8 +145,8 @@ ngx_uint_t ngx_kexec_message_same_error(ngx_kexec_reply_t *reply,
 
 /*
  * An execute_request with stop_on_error false, allow_stdin false and
- * store_history by silent, or a kernel_info_request: the exact size in the
- * given layout (TEXT or V1), and the bytes.  write returns the end.
+ * store_history by silent, a kernel_info_request, or an input_reply: the exact
+ * size in the given layout (TEXT or V1), and the bytes.  write returns the end.
  */
 size_t ngx_kexec_message_size(ngx_kexec_request_msg_t *req,
     ngx_kexec_format_e format);

@@ -110,6 +110,12 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
         return;
     }
 
+    if (msg->type == NGX_KEXEC_MSG_INPUT_REQUEST
+        && ngx_kexec_verdict_input(ex, msg) != NGX_OK)
+    {
+        return;
+    }
+
     if (msg->type != NGX_KEXEC_MSG_STATUS) {
         ex->ask.iopub = 1;
 

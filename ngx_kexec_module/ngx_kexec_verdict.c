@@ -46,6 +46,31 @@ static void ngx_kexec_verdict_write(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg, ngx_uint_t confirmed);
 
 
+/*
+ * The code was sent with allow_stdin false, but some kernels ask all the same,
+ * R's for one, and wait for ever.  An empty line is what R itself takes where it
+ * runs without a terminal.
+ */
+
+ngx_int_t
+ngx_kexec_verdict_input(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
+{
+    u_char     buf[NGX_KEXEC_UUID_LEN + 1 + NGX_INT_T_LEN];
+    ngx_str_t  id;
+
+    if (msg->channel != NGX_KEXEC_CHANNEL_STDIN) {
+        return NGX_DECLINED;
+    }
+
+    id.data = buf;
+    id.len = ngx_sprintf(buf, "%*s-%ui", (size_t) NGX_KEXEC_UUID_LEN, ex->id,
+                         ++ex->serial)
+             - buf;
+
+    return ngx_kexec_kernel_answer(ex->kernel, &id, &msg->header);
+}
+
+
 /* a message of the code's on iopub */
 
 void

@@ -62,6 +62,7 @@ class Kernel:
         if not keep_queue:
             self.queue = collections.deque()
         self.aborted = set()
+        self.answers = []           # to input_request
         self.current = None         # the request being handled
         self.armed = False          # SIGINT would be noticed
         self.sigint = asyncio.Event()
@@ -212,6 +213,8 @@ class Kernel:
         if message.channel == "control":
             self._control(message, identity)
             return
+        if message.type == "input_reply":
+            self.answers.append(message.content["value"])
         if message.channel != "shell":
             self.note("message", channel=message.channel, type=message.type, msg_id=message.id)
             return

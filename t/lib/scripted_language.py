@@ -294,6 +294,16 @@ class Cell:
                           channel="stdin", msg_type="input_request")
         await self.kernel.sleep(3600)
 
+    async def _ask(self, rest):
+        """ask PROMPT: a question in spite of allow_stdin false, as R's kernel has it; prints the answer."""
+        kernel = self.kernel
+        kernel.answers.clear()
+        kernel.reply(self.request, self.identity, {"prompt": rest, "password": False},
+                     channel="stdin", msg_type="input_request")
+        while not kernel.answers:
+            await kernel.sleep(0.01)
+        self.stream("stdout", "answer: %r\n" % kernel.answers.pop())
+
     # Time, ends
 
     async def _sleep(self, rest):
@@ -400,7 +410,7 @@ COMMANDS = {
     "print": Cell._print, "stderr": Cell._stderr, "result": Cell._result, "display": Cell._display,
     "display_buffers": Cell._display_buffers, "nan": Cell._nan, "message": Cell._message,
     "reply": Cell._reply, "forge": Cell._forge, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get, "count": Cell._count,
-    "input": Cell._input, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,
+    "input": Cell._input, "ask": Cell._ask, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,
     "swallow": Cell._swallow, "error": Cell._raise, "die": Cell._die, "dead": Cell._dead,
     "abort_next": Cell._abort_next, "foreign": Cell._foreign, "raw_frame": Cell._raw_frame,
     "text_frame": Cell._text_frame, "bad_json": Cell._bad_json, "bad_frame_binary": Cell._bad_frame_binary,

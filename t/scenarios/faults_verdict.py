@@ -42,6 +42,7 @@ def story(stream):
     return words
 
 
+EMPTY_LINE = "\nThe code asks for input, and there is nobody to ask: it got an empty line\n"
 END = "end_of_execution"
 FORMATTER = ("stderr", printed("FormatterError"))
 OWN = ("error", "KeyError", True)
@@ -91,6 +92,13 @@ STORIES = {
     "it neither replies nor is idle": (
         ["drop_reply", "drop_idle", "error KeyError v"],
         [("stderr", printed("KeyError")), ("error", "ExecutionLost", ""), "output_dropped", END], 14),
+    "a question": (
+        ["ask x? ", "print a"],
+        [("stderr", "x?" + EMPTY_LINE), ("stdout", "answer: ''\n"), ("stdout", "a\n"), END], 1),
+    "a question behind an error": (
+        [shown("KeyError"), "drop_error", "ask x?", "error KeyError v"],
+        [OWN, ("stderr", "x?" + EMPTY_LINE), ("stdout", "answer: ''\n"), END], 1),
+    "one that nobody asked": (['message input_request {"prompt": "x"}', "print a"], [("stdout", "a\n"), END], 1),
     "it dies": ([shown("FormatterError"), "die"], [FORMATTER, ("error", "KernelDied", ""), END], 3),
 }
 

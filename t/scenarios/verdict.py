@@ -65,4 +65,25 @@ def nul(server, rounds):
                 ok("NUL" in a.all()[0].get("value", ""), "in words", a.all())
 
 
+# code that asks for input, by language: what is told, stdout
+
+ASKS = {
+    "python": ("input('x? ')", "StdinNotImplementedError", ""),
+    "r": ("a <- readline('x? ')\nb <- readline('y? ')\ncat('got', nchar(a), nchar(b))", "ok", "got 0 0"),
+    "bash": ("read x\necho \"got ${#x}\"", "ok", "got 0\n"),
+    "javascript": ("require('fs').readFileSync(0, 'utf8').length", "ok", ""),
+}
+
+
+@scenario(rounds=1, many=5)
+def asks(server, rounds):
+    """Code that asks for input has its answer at once, be it an error or an empty line."""
+    contexts = {language: server.create_context(language=language) for language in ASKS}
+    for i in range(rounds):
+        for language, (code, expected, text) in ASKS.items():
+            a = server.run(code, context_id=contexts[language], timeout=20)
+            is_((told(a), a.text()), (expected, text), language)
+            is_("nobody to ask" in a.text("stderr"), language == "r", "who answered is told")
+
+
 main(lambda workers: Server(workers), quick=(1,))

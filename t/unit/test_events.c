@@ -17,6 +17,8 @@ typedef struct {
 
 
 #define TIMESTAMP  ", \"timestamp\": \"2026-11-29T14:32:25.589513+00:00\"}\n"
+#define EMPTY_LINE  "\\nThe code asks for input, and there is nobody to ask: "  \
+                    "it got an empty line\\n\""
 #define LONG       "AnErrorWithALongNameThatFillsMoreThanOneWindowByItself"
 #define MAIN       ", \"extra\": {}, \"is_main_result\": true}\n"
 
@@ -151,7 +153,15 @@ static event_case_t  cases[] = {
     { "update_display_data", "{\"data\": {\"text/plain\": \"a\"}}", NULL },
     { "clear_output", "{\"wait\": false}", NULL },
     { "kernel_info_reply", "{\"status\": \"error\"}", NULL },
-    { "input_request", "{\"prompt\": \"?\"}", NULL }
+
+    /* questions */
+
+    { "input_request", "{\"prompt\": \"x\\n\xc3\xa9? \", \"password\": false}",
+      "{\"type\": \"stderr\", \"text\": \"x\\n\\u00e9? " EMPTY_LINE TIMESTAMP },
+    { "input_request", "{\"prompt\": null}",
+      "{\"type\": \"stderr\", \"text\": \"" EMPTY_LINE TIMESTAMP },
+    { "input_request", "{}",
+      "{\"type\": \"stderr\", \"text\": \"" EMPTY_LINE TIMESTAMP }
 };
 
 

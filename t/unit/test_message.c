@@ -638,6 +638,17 @@ test_request(void **state)
         "shell", REQUEST_HEADER("kernel_info_request"), "{}", "{}", "{}"
     };
 
+    static const char  input[] =
+        "{\"channel\": \"stdin\", \"header\": "
+        REQUEST_HEADER("input_reply")
+        ", \"parent_header\": {\"msg_id\": \"p\"}, \"metadata\": {}, "
+        "\"content\": {\"value\": \"\"}, \"buffers\": []}";
+
+    static const char  *input_parts[] = {
+        "stdin", REQUEST_HEADER("input_reply"), "{\"msg_id\": \"p\"}", "{}",
+        "{\"value\": \"\"}"
+    };
+
     (void) state;
 
     memset(&req, 0, sizeof(req));
@@ -660,6 +671,19 @@ test_request(void **state)
     bytes = pack_v1(info_parts, 5);
     assert_request(&req, NGX_KEXEC_FORMAT_V1, bytes.data, bytes.len);
     free(bytes.data);
+
+    req.info = 0;
+    req.input = 1;
+    req.parent = unit_str("{\"msg_id\": \"p\"}");
+    assert_request(&req, NGX_KEXEC_FORMAT_TEXT, input, sizeof(input) - 1);
+
+    bytes = pack_v1(input_parts, 5);
+    assert_request(&req, NGX_KEXEC_FORMAT_V1, bytes.data, bytes.len);
+    free(bytes.data);
+
+    req.input = 0;
+    req.info = 1;
+    ngx_str_null(&req.parent);
 
     /* no code at all */
 
