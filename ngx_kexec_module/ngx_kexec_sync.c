@@ -59,6 +59,7 @@ typedef struct {
     ngx_http_kexec_main_conf_t *kmcf;
     ngx_event_t                 timer;
     ngx_connection_t            dumb;
+    ngx_uint_t                  hand;           /* in search of idle ones */
 
     /* a round over all servers */
     ngx_pool_t                 *pool;
@@ -204,7 +205,7 @@ ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
 
     kmcf = sync->kmcf;
 
-    n = ngx_kexec_zone_idle(kmcf->zone, kmcf->idle_timeout, ctx,
+    n = ngx_kexec_zone_idle(kmcf->zone, kmcf->idle_timeout, &sync->hand, ctx,
                             NGX_KEXEC_SYNC_IDLE);
 
     for (i = 0; i < n; i++) {

@@ -321,9 +321,12 @@ ngx_int_t ngx_kexec_zone_lapse(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *ref,
 ngx_int_t ngx_kexec_zone_make_room(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx);
 
-/* contexts of which nobody made use for idle ms; how many were written */
+/*
+ * Contexts of which nobody made use for idle ms, at most n; how many were
+ * written.  *hand, 0 at first, goes round all records from call to call.
+ */
 ngx_uint_t ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
-    ngx_kexec_context_t *ctx, ngx_uint_t n);
+    ngx_uint_t *hand, ngx_kexec_context_t *ctx, ngx_uint_t n);
 
 /*
  * What the temporary files of this worker take up has grown by size bytes, or

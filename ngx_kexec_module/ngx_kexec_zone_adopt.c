@@ -212,20 +212,27 @@ ngx_kexec_zone_unused(ngx_kexec_zone_context_t *rec, ngx_msec_t idle)
 
 ngx_uint_t
 ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
-    ngx_kexec_context_t *ctx, ngx_uint_t n)
+    ngx_uint_t *hand, ngx_kexec_context_t *ctx, ngx_uint_t n)
 {
-    ngx_uint_t  i, found, end, top;
+    ngx_uint_t  i, found, end, left, top;
 
     found = 0;
     top = ngx_min(zone->sh->top, zone->ncontexts);
 
-    for (i = 0; i < top && found < n; /* void */ ) {
+    i = *hand;
+    left = top;
 
-        end = ngx_min(i + NGX_KEXEC_ZONE_BATCH, top);
+    while (left && found < n) {
+
+        if (i >= top) {
+            i = 0;
+        }
+
+        end = ngx_min(i + ngx_min(left, NGX_KEXEC_ZONE_BATCH), top);
 
         ngx_kexec_zone_lock(zone);
 
-        for ( /* void */ ; i < end && found < n; i++) {
+        for ( /* void */ ; i < end && found < n; i++, left--) {
 
             if (ngx_kexec_zone_unused(&zone->contexts[i], idle)) {
                 ctx[found++] = zone->contexts[i].c;
@@ -234,6 +241,8 @@ ngx_kexec_zone_idle(ngx_kexec_zone_t *zone, ngx_msec_t idle,
 
         ngx_kexec_zone_unlock(zone);
     }
+
+    *hand = i;
 
     return found;
 }

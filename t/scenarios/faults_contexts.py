@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from faults import *
+from link_proxy import LinkProxy
 
 
 def sessions(server):
@@ -222,6 +223,32 @@ def jupyter_raises(server, rounds):
             is_(server.request("DELETE", "/contexts/" + context).status, 200, "it is deleted")
             is_(len(jupyter.log(mark, ev="rest", name="session_delete")), times + 1, "when Jupyter can")
             is_((server.session(context), context in listed(server)), (None, False), "nothing is left")
+
+
+@scenario(workers=2, many=5)
+def idle_elsewhere(server, rounds):
+    """Idle contexts that cannot be deleted, as no location has their server any more, stand in nobody's way."""
+    path = os.path.join(server.run_dir, "nginx.conf")
+    with open(path) as f:
+        first = f.read()
+    for i in range(rounds):
+        old = server.contexts(6)
+        with LinkProxy(server.jupyter.port) as proxy:
+            with open(path, "w") as f:
+                f.write(re.sub(r"(kexec_zone [^;]+;)", r"\1 kexec_context_idle_timeout 1s;",
+                               re.sub(r"server 127\.0\.0\.1:\d+;", "server 127.0.0.1:%d;" % proxy.port, first)))
+            workers = set(server.workers())
+            server.reload()
+            wait_until(lambda: not workers & set(server.workers()), 10, "the old workers' end")
+            new = server.contexts(6)
+            wait_until(lambda: not set(new) & set(listed(server)), 20, "the end of all idle ones")
+            is_([c for c in old if c not in listed(server)], [], "the others are there")
+            with open(path, "w") as f:
+                f.write(first)
+            workers = set(server.workers())
+            server.reload()
+            wait_until(lambda: not workers & set(server.workers()), 10, "the old workers' end")
+            server.pids = set(server.workers())
 
 
 main()

@@ -317,23 +317,25 @@ test_make_room(void **state)
 static void
 test_expire(void **state)
 {
+    ngx_uint_t            hand;
     ngx_kexec_claim_t     claim, user;
     ngx_kexec_context_t   ctx, idle[4];
 
     memset(&claim, 0, sizeof(claim));
     memset(&user, 0, sizeof(user));
+    hand = 0;
 
     (void) ready_context(&ctx);
 
-    assert_int_equal(ngx_kexec_zone_idle(zone, 60000, idle, 4), 0);
-    assert_int_equal(ngx_kexec_zone_idle(zone, 0, idle, 4), 1);
+    assert_int_equal(ngx_kexec_zone_idle(zone, 60000, &hand, idle, 4), 0);
+    assert_int_equal(ngx_kexec_zone_idle(zone, 0, &hand, idle, 4), 1);
     assert_memory_equal(idle[0].id, ctx.id, NGX_KEXEC_UUID_LEN);
 
     /* used again, a moment before it is to go */
 
     user.context = ctx.ref;
     assert_int_equal(ngx_kexec_claim_enter(zone, &user, 4), NGX_OK);
-    assert_int_equal(ngx_kexec_zone_idle(zone, 0, idle, 4), 0);
+    assert_int_equal(ngx_kexec_zone_idle(zone, 0, &hand, idle, 4), 0);
 
     claim.context = ctx.ref;
     assert_int_equal(ngx_kexec_claim_expire(zone, &claim, 0), NGX_DECLINED);
@@ -350,6 +352,44 @@ test_expire(void **state)
 
     ngx_kexec_zone_remove(&claim);
     assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &ctx), NGX_DECLINED);
+}
+
+
+/* however many there are, each has its turn, and none twice in a call */
+
+static void
+test_idle_in_turn(void **state)
+{
+    ngx_uint_t            i, n, calls, hand, seen[10];
+    ngx_kexec_context_t   ctx, idle[4];
+
+    memset(seen, 0, sizeof(seen));
+
+    for (i = 0; i < 10; i++) {
+        found(&ctx, "python", 0, i);
+        assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+    }
+
+    hand = 0;
+
+    for (calls = 0; calls < 5; calls++) {
+        n = ngx_kexec_zone_idle(zone, 0, &hand, idle, 4);
+        assert_int_equal(n, 4);
+
+        while (n--) {
+            seen[idle[n].serial]++;
+        }
+    }
+
+    for (i = 0; i < 10; i++) {
+        assert_int_equal(seen[i], 2);
+    }
+
+    /* behind all of them, as after many were deleted */
+
+    hand = 1000;
+    assert_int_equal(ngx_kexec_zone_idle(zone, 0, &hand, idle, 4), 4);
+    assert_int_equal(idle[0].serial, 0);
 }
 
 
@@ -401,6 +441,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lapse, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_idle_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_make_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_expire, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
