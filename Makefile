@@ -12,7 +12,8 @@
 #               starts that image and tests what it promises, and boots a
 #               machine image made from it
 #
-# make fuzz     each fuzzer for a minute
+# make fuzz     each fuzzer for a minute; t/fuzz/controls.sh: broken code that
+#               they find
 # make sanitize, make valgrind, make analyze   docs/analysis.md has more
 # make test-trixie, make test-sid   Debian 13 and sid, the latter compiled only
 #

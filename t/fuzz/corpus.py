@@ -124,6 +124,7 @@ BODIES = {
     'invalid': b'\x00{"code": "\xff',
     'python': b'\x00{"x": [NaN, -Infinity, 1e400, 123456789012345678901],'
               b'"\\u0000": "\\ud800", "code": "\xed\xa0\x80", "timeout": NaN}',
+    'utf-8': b'\x01' + '{"cwd": "\xe9\U0001f389", "x": false}'.encode(),
     'mark': b'\x01\xef\xbb\xbf{}',
     'utf-16': b'\x01' + '{"cwd": "\xe9\U0001f389\ud800"}'
               .encode('utf-16', 'surrogatepass'),
@@ -132,6 +133,23 @@ BODIES = {
     'null': b'\x01null',
     'empty': b'\x00',
 }
+
+# what the link's owner does, and frames of 4 bytes each: kind, length, filling
+
+FRAMES = {
+    'mixed': b'\x01\x83\xff\xff' b'\x00\x05ab' b'\x08\x05cd'
+             b'\x58\xff\xff\xff' b'\x06\x20ab' b'\x40\xff\xff\xff'
+             b'\x08\xff\xff\xff',
+    'fragments': b'\x02\x01\xff\xff' + b'\x30\x10\x00a' * 9 + b'\x08\x00ab',
+    'closed': b'\x03\x01\x00\x00' b'\x08\x05ab' b'\x0f\x14ab',
+    'owner': b'\x04\x00\x02\x02' b'\x08\x05ab' b'\x18\x05ab'
+             b'\x48\x20\x00\x00' b'\x08\x05ab',
+    'large': b'\x05\x7f\xff\xff' b'\x40\x80\x00\x00' b'\x06\x05ab'
+             b'\x48\x70\x00\x00' b'\x48\x1f\xff\xff',
+}
+
+for name, frames in FRAMES.items():
+    write('fuzz_link', name, frames)
 
 for name, body in BODIES.items():
     write('fuzz_schema', name, body)

@@ -20,6 +20,7 @@
 
 #define check(condition)  if (!(condition)) { abort(); }
 
+#define DEEP     "{\"detail\":[{\"type\":\"too_deep\""
 #define INVALID  "{\"detail\":[{\"type\":\"json_invalid\""
 
 
@@ -162,7 +163,17 @@ parse(const uint8_t *data, size_t size, ngx_uint_t is_json,
 static void
 check_jansson(const uint8_t *data, size_t size, ngx_int_t rc, char *result)
 {
+    size_t   i, brackets;
     json_t  *json;
+
+    brackets = 0;
+
+    for (i = 0; i < size; i++) {
+        brackets += (data[i] == '[' || data[i] == '{');
+    }
+
+    check(brackets > 512 || result == NULL
+          || strncmp(result, DEEP, sizeof(DEEP) - 1) != 0);
 
     json = json_loadb((char *) data, size, JSON_DECODE_ANY|JSON_ALLOW_NUL,
                       NULL);

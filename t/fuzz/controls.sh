@@ -1,0 +1,57 @@
+#!/bin/bash
+#
+# Negative controls: breaks the module's code, each time in a way that a fuzzer
+# must find.
+#
+#   t/fuzz/controls.sh [FUZZER...]
+#
+#   SECONDS_EACH    for each of them, 60
+
+set -euo pipefail
+
+cd "$(dirname "$0")"
+
+build=../../build/fuzz/control
+each=${SECONDS_EACH:-60}
+only=("$@")
+found=0
+
+# breaks <fuzzer> <file> <sed script>
+
+breaks() {
+    local fuzzer=$1 file=$2 src=$build/src
+
+    if [ "${#only[@]}" -gt 0 ] && [[ " ${only[*]} " != *" $fuzzer "* ]]; then
+        return
+    fi
+
+    rm -rf "$build"
+    mkdir -p "$build"
+    cp -r ../../ngx_kexec_module "$src"
+    sed -i -z "$3" "$src/$file"
+
+    ! cmp -s "../../ngx_kexec_module/$file" "$src/$file" ||
+        { echo "controls: $file does not have that any more: $3"; exit 1; }
+
+    make -s SRC="$src" BUILD="$build" "$build/$fuzzer"
+
+    if make -s SRC="$src" BUILD="$build" SECONDS="$each" "$build/$fuzzer.run" > "$build/log" 2>&1; then
+        echo "controls: $fuzzer does not find in $file: $3"
+        exit 1
+    fi
+
+    echo "$fuzzer finds in $file: $3"
+    found=$((found + 1))
+}
+
+breaks fuzz_link ngx_kexec_link_frames.c 's/    link->len = 0;\n\n    if (link->size/    if (link->size/'
+breaks fuzz_link ngx_kexec_link_frames.c 's/ngx_memcpy(p, link->message, link->len)/ngx_memcpy(p, link->message, link->len \& ~1)/'
+breaks fuzz_link ngx_kexec_link_frames.c 's/if (n < link->rest) {/if (n + 1 < link->rest) {/'
+breaks fuzz_link ngx_kexec_link_frames.c 's/link->rest > link->max_message - link->len/link->rest > link->max_message/'
+breaks fuzz_link ngx_kexec_link.c 's/        b->last = b->start + size;/        b->last = b->start + size + (size == 3);/'
+
+breaks fuzz_schema ngx_kexec_schema_decode.c 's/n - 0xd800) << 10/n - 0xd800) << 9/'
+breaks fuzz_schema ngx_kexec_schema_decode.c 's/encoding->unit - 1 - i : i/i : i/'
+breaks fuzz_schema ngx_kexec_json.c 's/"false", 5/"false", 4/'
+
+echo "controls: all $found were found"
