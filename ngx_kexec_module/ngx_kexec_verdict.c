@@ -48,8 +48,8 @@ static void ngx_kexec_verdict_write(ngx_kexec_execution_t *ex,
 
 /*
  * The code was sent with allow_stdin false, but some kernels ask all the same,
- * R's for one, and wait for ever.  An empty line is what R itself takes where it
- * runs without a terminal.
+ * R's for one, and wait for ever.  An empty line is what R itself takes where
+ * it runs without a terminal.
  */
 
 ngx_int_t
