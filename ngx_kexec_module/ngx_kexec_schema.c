@@ -179,7 +179,9 @@ ngx_kexec_schema_read(ngx_str_t *text, ngx_kexec_field_t *fields,
 static ngx_int_t
 ngx_kexec_schema_invalid(ngx_str_t *text, json_t *details)
 {
+    u_char        *nul;
     json_t        *json, *detail;
+    ngx_uint_t     taken;
     json_error_t   error;
 
     if (ngx_kexec_schema_values(text) > NGX_KEXEC_SCHEMA_VALUES) {
@@ -191,9 +193,19 @@ ngx_kexec_schema_invalid(ngx_str_t *text, json_t *details)
     json = json_loadb((char *) text->data, text->len,
                       JSON_DECODE_ANY|JSON_ALLOW_NUL, &error);
 
-    if (json) {
-        json_decref(json);
+    taken = (json != NULL);
+    json_decref(json);
 
+    nul = memchr(text->data, '\0', text->len);
+
+    if (taken && nul) {
+
+        /* jansson takes one for the end */
+
+        error.position = nul - text->data;
+        ngx_memcpy(error.text, "unexpected NUL", sizeof("unexpected NUL"));
+
+    } else if (taken) {
         return ngx_kexec_schema_error(details, "too_deep", NULL, NULL,
                                       "Body is nested too deep, 512 levels "
                                       "are allowed", NULL);

@@ -276,7 +276,8 @@ sub detail { '{"detail":[' . CORE::join(",", @_) . ']}' }
 --- request eval
 [map { qq(POST /execute\n$_) }
  '{"code": ', "{'code': '1'}", '{"code": "1"} x', '{"code": "1",}',
- '{"code": "1", "x": nan}', '{"code": "1", "x": [1e400,]}', qq(\xef\xbb\xbf\xef\xbb\xbf{"code": "1"})]
+ '{"code": "1", "x": nan}', '{"code": "1", "x": [1e400,]}', qq(\xef\xbb\xbf\xef\xbb\xbf{"code": "1"}),
+ qq({"code": "1"}\x00)]
 --- more_headers
 Content-Type: application/json
 --- error_code: 422
