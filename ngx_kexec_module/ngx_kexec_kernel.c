@@ -17,8 +17,7 @@
 
 static ngx_kexec_kernel_t *ngx_kexec_kernel_create(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_server_t *server);
-static ngx_int_t ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
-    ngx_kexec_server_t *server);
+static ngx_uint_t ngx_kexec_kernel_same(ngx_str_t *one, ngx_str_t *two);
 static ngx_int_t ngx_kexec_kernel_write(ngx_kexec_kernel_t *kernel,
     ngx_kexec_request_msg_t *req);
 static void ngx_kexec_kernel_opened(ngx_kexec_link_t *link);
@@ -92,8 +91,11 @@ ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
         && (kernel->context.generation != ctx->ref.generation
             || kernel->id.len != ctx->kernel.len
             || ngx_memcmp(kernel->id.data, ctx->kernel.data, kernel->id.len)
-               != 0))
+               != 0
+            || !ngx_kexec_kernel_same(&kernel->server.token, &server->token)))
     {
+        /* what a token opened is for that token: Jupyter judges any other */
+
         ngx_kexec_kernel_free(kernel);
         kernel = NULL;
     }
@@ -106,9 +108,10 @@ ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
 
         ngx_kexec_kernels[ctx->ref.index] = kernel;
 
-    } else if (ngx_kexec_kernel_copy_server(kernel, server) != NGX_OK) {
-        return NULL;
     }
+
+    kernel->server.connect_timeout = server->connect_timeout;
+    kernel->server.timeout = server->timeout;
 
     kernel->max_message = max_message;
     kernel->user = user;
@@ -127,6 +130,8 @@ ngx_kexec_kernel_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
     ngx_kexec_server_t *server)
 {
     u_char              *p;
+    ngx_str_t           *dst[3], *src[3];
+    ngx_uint_t           i;
     ngx_pool_t          *pool;
     ngx_kexec_kernel_t  *kernel;
 
@@ -157,8 +162,25 @@ ngx_kexec_kernel_create(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
     ngx_memcpy(kernel->server.sockaddr, ctx->sockaddr, ctx->socklen);
     ngx_memcpy(kernel->server.name.data, ctx->server, ctx->server_len);
 
-    if (ngx_kexec_kernel_copy_server(kernel, server) != NGX_OK) {
-        goto failed;
+    dst[0] = &kernel->server.token;
+    dst[1] = &kernel->server.host;
+    dst[2] = &kernel->server.base;
+    src[0] = &server->token;
+    src[1] = &server->host;
+    src[2] = &server->base;
+
+    for (i = 0; i < 3; i++) {
+
+        if (src[i]->len == 0) {
+            continue;
+        }
+
+        dst[i]->len = src[i]->len;
+        dst[i]->data = ngx_pstrdup(pool, src[i]);
+
+        if (dst[i]->data == NULL) {
+            goto failed;
+        }
     }
 
     /*
@@ -189,50 +211,12 @@ failed:
 }
 
 
-/*
- * The token may be another one than the last user's.  It is small and seldom
- * changes; what changed is allocated anew, the kernel's pool lasts as long as
- * the kernel.
- */
-
-static ngx_int_t
-ngx_kexec_kernel_copy_server(ngx_kexec_kernel_t *kernel,
-    ngx_kexec_server_t *server)
+static ngx_uint_t
+ngx_kexec_kernel_same(ngx_str_t *one, ngx_str_t *two)
 {
-    ngx_str_t           *dst[3], *src[3];
-    ngx_uint_t           i;
-    ngx_kexec_server_t  *own;
-
-    own = &kernel->server;
-
-    dst[0] = &own->token;
-    dst[1] = &own->host;
-    dst[2] = &own->base;
-    src[0] = &server->token;
-    src[1] = &server->host;
-    src[2] = &server->base;
-
-    for (i = 0; i < 3; i++) {
-
-        if (dst[i]->len == src[i]->len
-            && (src[i]->len == 0
-                || ngx_memcmp(dst[i]->data, src[i]->data, src[i]->len) == 0))
-        {
-            continue;
-        }
-
-        dst[i]->data = ngx_pstrdup(kernel->pool, src[i]);
-        if (dst[i]->data == NULL) {
-            return NGX_ERROR;
-        }
-
-        dst[i]->len = src[i]->len;
-    }
-
-    own->connect_timeout = server->connect_timeout;
-    own->timeout = server->timeout;
-
-    return NGX_OK;
+    return one->len == two->len
+           && (one->len == 0
+               || ngx_memcmp(one->data, two->data, one->len) == 0);
 }
 
 

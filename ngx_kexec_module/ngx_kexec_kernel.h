@@ -64,7 +64,8 @@ struct ngx_kexec_kernel_s {
 /*
  * The kernel of ctx, to be used by the holder of its slot alone, until
  * ngx_kexec_kernel_release().  What this worker has of an older kernel of the
- * same context is thrown away.  The server is copied.  NULL: no memory.
+ * same context, or what was opened with another token, is thrown away.  The
+ * server is copied.  NULL: no memory.
  */
 ngx_kexec_kernel_t *ngx_kexec_kernel_take(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx, ngx_kexec_server_t *server, size_t max_message,
