@@ -54,4 +54,10 @@ breaks fuzz_schema ngx_kexec_schema_decode.c 's/n - 0xd800) << 10/n - 0xd800) <<
 breaks fuzz_schema ngx_kexec_schema_decode.c 's/encoding->unit - 1 - i : i/i : i/'
 breaks fuzz_schema ngx_kexec_json.c 's/"false", 5/"false", 4/'
 
+breaks fuzz_client ngx_kexec_client.c 's/client->file_sent = b->file_last;/client->file_sent = b->file_last - (b->file_last % 7 == 3);/'
+breaks fuzz_client ngx_kexec_client.c 's/\(!client->failed\n        && (\)client->file_size\n            || /\1/'
+breaks fuzz_client ngx_kexec_client.c 's/\n           && client->after == NULL;/;/'
+breaks fuzz_client ngx_kexec_client.c 's/c->buffered || wev->delayed) {/c->buffered) {/'
+breaks fuzz_client ngx_kexec_client.c 's/    ngx_kexec_zone_temp_add(-client->file_size);\n\n    client->temp_file/    client->temp_file/'
+
 echo "controls: all $found were found"
