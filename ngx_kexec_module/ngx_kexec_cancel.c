@@ -25,7 +25,6 @@
 
 static ngx_uint_t ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex);
 static void ngx_kexec_interrupted(ngx_kexec_http_t *http);
-static void ngx_kexec_restart(ngx_kexec_execution_t *ex);
 static void ngx_kexec_restarted(ngx_kexec_http_t *http);
 static void ngx_kexec_restart_failed(ngx_kexec_http_t *http);
 static ngx_msec_t ngx_kexec_shutdown_timeout(void);
@@ -499,12 +498,17 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 }
 
 
-static void
+/*
+ * The kernel is stuck, or its code asked it to exit: whoever waits is told the
+ * one, and does not notice the other.
+ */
+
+void
 ngx_kexec_restart(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
 
-    if (ex->state != NGX_KEXEC_EX_RESTARTING) {
+    if (ex->state != NGX_KEXEC_EX_RESTARTING && !ex->exits) {
         ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
     }
 

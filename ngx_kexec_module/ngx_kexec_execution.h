@@ -201,6 +201,7 @@ struct ngx_kexec_execution_s {
     unsigned                    asked_twice:1;  /* for a new session */
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
     unsigned                    unanswered:1;   /* one may come yet */
+    unsigned                    exits:1;        /* the process, by itself */
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
@@ -339,6 +340,7 @@ void ngx_kexec_interrupt_next(ngx_kexec_execution_t *ex);
 void ngx_kexec_interrupt_first(ngx_kexec_execution_t *ex);
 void ngx_kexec_stuck(ngx_kexec_execution_t *ex);
 void ngx_kexec_barrier(ngx_kexec_execution_t *ex);
+void ngx_kexec_restart(ngx_kexec_execution_t *ex);
 ngx_uint_t ngx_kexec_interrupts_over(ngx_kexec_execution_t *ex);
 
 /* a restart or DELETE wants the slot: the client is told, the slot goes on */

@@ -32,6 +32,7 @@ static ngx_int_t ngx_kexec_message_parse_v1(ngx_str_t *bytes,
     ngx_kexec_message_t *msg);
 static ngx_int_t ngx_kexec_message_finish(ngx_kexec_message_t *msg,
     ngx_str_t *parent);
+static ngx_uint_t ngx_kexec_message_ask_exit(ngx_str_t *payload);
 static ngx_uint_t ngx_kexec_message_empty_text(ngx_str_t *value);
 static ngx_uint_t ngx_kexec_message_same(ngx_str_t *one, ngx_str_t *two);
 static ngx_uint_t ngx_kexec_message_word(ngx_kexec_message_word_t *words,
@@ -428,12 +429,45 @@ ngx_kexec_message_reply(ngx_kexec_message_t *msg, ngx_kexec_reply_t *reply)
 
         } else if (ngx_kexec_json_equal(&key, "traceback")) {
             reply->traceback = value;
+
+        } else if (ngx_kexec_json_equal(&key, "payload")) {
+            reply->exits = ngx_kexec_message_ask_exit(&value) ? 1 : 0;
         }
     }
 
     if (msg->type == NGX_KEXEC_MSG_ERROR) {
         reply->status = NGX_KEXEC_REPLY_ERROR;
     }
+}
+
+
+/* exit(), quit(), R's q(); but not exit(keep_kernel=True) */
+
+static ngx_uint_t
+ngx_kexec_message_ask_exit(ngx_str_t *payload)
+{
+    ngx_str_t              element, value, inside;
+    ngx_kexec_json_iter_t  iter;
+
+    if (ngx_kexec_json_type(payload) != NGX_KEXEC_JSON_ARRAY) {
+        return 0;
+    }
+
+    (void) ngx_kexec_json_open(&iter, payload);
+
+    while (ngx_kexec_json_next(&iter, NULL, &element) == NGX_OK) {
+
+        if (ngx_kexec_json_member(&element, "source", &value) == NGX_OK
+            && ngx_kexec_json_string(&value, &inside) == NGX_OK
+            && ngx_kexec_json_equal(&inside, "ask_exit")
+            && (ngx_kexec_json_member(&element, "keepkernel", &value) != NGX_OK
+                || ngx_kexec_json_type(&value) != NGX_KEXEC_JSON_TRUE))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

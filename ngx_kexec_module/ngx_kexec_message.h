@@ -92,6 +92,7 @@ typedef struct {
     ngx_str_t              ename;
     ngx_str_t              evalue;
     ngx_str_t              traceback;
+    unsigned               exits:1;     /* payload: the process will end */
 } ngx_kexec_reply_t;
 
 

@@ -89,6 +89,7 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
         ex->ask.reply = 1;
         ex->ask.status = reply.status;
+        ex->exits = reply.exits;
 
         ngx_kexec_verdict_reply(ex, msg, &reply);
 
@@ -247,6 +248,17 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     }
 
     ngx_kexec_tell_end(ex);
+
+    if (ex->exits) {
+
+        /* Jupyter would take seconds to notice, and code be lost meanwhile */
+
+        ngx_kexec_zone_new_process(&ex->ctx);
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        ngx_kexec_restart(ex);
+        return;
+    }
 
     if (ex->interrupts) {
         ngx_kexec_barrier(ex);
@@ -662,6 +674,15 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+    if (ex->exits) {
+
+        /* it said so: Jupyter was quicker than its own idle, and restarts it */
+
+        ex->exits = 0;
+        ex->dropped = 1;
+        ex->ending = 1;
+    }
 
     if (ex->ending) {
 

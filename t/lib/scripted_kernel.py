@@ -111,6 +111,11 @@ class Kernel:
         self.note("kernel_died", final=delay < 0)
         asyncio.ensure_future(self._after_death(delay))
 
+    def exit(self, restarts):
+        """What exit() has asked for, unless it was restarted by then."""
+        if self.alive and self.restarts == restarts:
+            self.die()
+
     async def _after_death(self, delay):
         generation = self.restarts
         await asyncio.sleep(abs(delay))

@@ -48,7 +48,7 @@ class Cell:
         self.code = content["code"]
         self.is_silent = bool(content["silent"])
         self.stop_on_error = content.get("stop_on_error", True)
-        self.lines, self.flags = [], {}
+        self.lines, self.flags, self.payload = [], {}, []
         if not self.is_silent:
             for line in self.code.split("\n"):
                 word, _, rest = line.strip().partition(" ")
@@ -96,7 +96,8 @@ class Cell:
             return self._error("KeyboardInterrupt", "")
         except CellError as e:
             return self._error(e.name, e.value)
-        return {"status": "ok", "execution_count": kernel.execution_count, "user_expressions": {}, "payload": []}
+        return {"status": "ok", "execution_count": kernel.execution_count, "user_expressions": {},
+                "payload": self.payload}
 
     async def _run_silent(self):
         kernel = self.kernel
@@ -139,6 +140,8 @@ class Cell:
         if "drop_idle" in flags:
             kernel.state = "idle"       # Jupyter's own subscription has heard it
         kernel.note("end", msg_id=self.request.id, status=reply["status"], silent=self.is_silent)
+        if self.payload and not self.payload[0]["keepkernel"]:
+            asyncio.get_running_loop().call_later(0.1, kernel.exit, kernel.restarts)
 
     async def _send_reply(self, reply):
         if "drop_reply" in self.flags:
@@ -325,6 +328,9 @@ class Cell:
     async def _dead(self, rest):
         raise Died(-float(rest or 0.001))
 
+    async def _ask_exit(self, rest):
+        self.payload = [{"source": "ask_exit", "keepkernel": rest == "keep"}]
+
     async def _abort_next(self, rest):
         self.kernel.overrides["abort_next"] = int(rest or 1)
 
@@ -411,7 +417,7 @@ COMMANDS = {
     "display_buffers": Cell._display_buffers, "nan": Cell._nan, "message": Cell._message,
     "reply": Cell._reply, "forge": Cell._forge, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get, "count": Cell._count,
     "input": Cell._input, "ask": Cell._ask, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,
-    "swallow": Cell._swallow, "error": Cell._raise, "die": Cell._die, "dead": Cell._dead,
+    "swallow": Cell._swallow, "error": Cell._raise, "die": Cell._die, "dead": Cell._dead, "ask_exit": Cell._ask_exit,
     "abort_next": Cell._abort_next, "foreign": Cell._foreign, "raw_frame": Cell._raw_frame,
     "text_frame": Cell._text_frame, "bad_json": Cell._bad_json, "bad_frame_binary": Cell._bad_frame_binary,
     "close": Cell._close, "cut": Cell._cut, "cut_mid_frame": Cell._cut_mid_frame,

@@ -166,4 +166,36 @@ def many_replies(server, rounds):
         is_((told(b), b.text()), ("ok", "b\n"), "the next one runs")
 
 
+@scenario(rounds=1, many=10, default_contexts="python")
+def exits(server, rounds):
+    """Code that asked for the end of its process: restarted once, at once, whatever Jupyter says; nobody is told an error."""
+    jupyter = server.jupyter
+    for fault, limit in (None, 2.5), ({"status": 500, "times": 2}, 6), ({"delay": 0.5}, 3), \
+            ({"act": True, "status": 500, "times": 1}, 5):
+        context = server.create_context()
+        for i in range(rounds):
+            jupyter.set(restart=fault and dict(fault))
+            mark = jupyter.mark()
+            server.run("set v old", context_id=context)
+            a = server.execute("ask_exit", context, env_vars={"A": "secret"})
+            b = [server.execute(code, context) for code in ("get v", "print waiting")]
+            gather([a, *b], 20)
+            is_([verdict(s) for s in (a, *b)], ["ok", "NameError", "ok"], "restart %r: who waits runs in a new one" % fault)
+            at_most(b[1].finished_at - a.finished_at, limit, "soon")
+            ok(not any(dropped(s) for s in (a, *b)), "complete")
+            at_most(took(a), 1, "whose code it was has its end before")
+            jupyter.set(restart=None)
+    context = server.create_context()
+    server.run("set v kept", context_id=context)
+    mark = jupyter.mark()
+    is_((verdict(gather([server.execute("ask_exit keep", context)])[0]), server.run("get v", context_id=context).text()),
+        ("ok", "kept\n"), "one that is to be kept is kept")
+    is_(jupyter.log(mark, ev="kernel_restarted"), [], "nobody restarts it")
+    payload = json.dumps({"status": "ok", "payload": [{"source": "ask_exit", "keepkernel": False}]})
+    a = server.execute("reply %s\nprint a\ndie 0.5" % payload, context)
+    b = server.execute("print b", context)
+    gather([a, b], 15)
+    is_((verdict(a), dropped(a), verdict(b)), ("ok", True, "ok"), "gone before its idle: it had ended")
+
+
 main()

@@ -86,4 +86,35 @@ def asks(server, rounds):
             is_("nobody to ask" in a.text("stderr"), language == "r", "who answered is told")
 
 
+EXITS = {"python": ("x = 1", ("exit()", "quit()"), "'x' in globals()", "False"),
+         "r": ("x <- 1", ("q()", "quit('no')"), "exists('x')", "[1] FALSE")}
+
+
+@scenario(rounds=1, many=10)
+def exits(server, rounds):
+    """exit() ends the kernel: the next one, be it queued or not, runs in a new one, soon and complete."""
+    for language, (before, codes, after, value) in EXITS.items():
+        context = server.create_context(language=language)
+        server.run(before, context_id=context)
+        start = time.monotonic()
+        server.request("POST", "/contexts/%s/restart" % context)
+        is_(told(server.run(before, context_id=context)), "ok", "%s: a restart by request" % language)
+        usual = time.monotonic() - start
+        for code in codes * rounds:
+            server.run(before, context_id=context)
+            a = server.execute(code, context)
+            b = server.queued(after, context)
+            is_((told(a), told(b), result(b)), ("ok", "ok", value), "%s: %s, one waits" % (language, code))
+            ok("output_dropped" not in a.types() + b.types(), "nothing is lost", (a.types(), b.types()))
+            within(b.finished_at - a.finished_at, 2 * usual + 1, "as soon as after a restart")
+            server.run(before, context_id=context)
+            a = server.run(code, context_id=context)
+            b = server.run(after, context_id=context)
+            is_((told(a), told(b), result(b)), ("ok", "ok", value), "%s: %s, one comes then" % (language, code))
+            ok("output_dropped" not in a.types() + b.types(), "nothing is lost", (a.types(), b.types()))
+    context = server.create_context()
+    a = server.run("x = 1\nexit(keep_kernel=True)", context_id=context)
+    is_((told(a), server.value("x", context)), ("ok", "1"), "exit(keep_kernel=True) keeps it")
+
+
 main(lambda workers: Server(workers), quick=(1,))

@@ -525,6 +525,54 @@ test_reply(void **state)
 }
 
 
+/* does a reply say that the process will end? */
+
+static void
+test_exits(void **state)
+{
+    size_t               i;
+    ngx_str_t            copy;
+    ngx_kexec_reply_t    reply;
+    ngx_kexec_message_t  msg;
+
+    static const struct {
+        const char  *payload;
+        unsigned     exits;
+    } cases[] = {
+        { "[{\"source\": \"ask_exit\", \"keepkernel\": false}]", 1 },
+        { "[{\"source\": \"page\"}, {\"source\": \"ask_exit\"}]", 1 },
+        { "[{\"keepkernel\": null, \"source\": \"ask\\u005fexit\"}]", 1 },
+        { "[{\"source\": \"ask_exit\", \"keepkernel\": true}]", 0 },
+        { "[{\"source\": \"page\"}]", 0 },
+        { "[\"ask_exit\", {\"source\": 1}, []]", 0 },
+        { "{\"source\": \"ask_exit\"}", 0 },
+        { "null", 0 },
+        { "[]", 0 }
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char  text[256];
+
+        snprintf(text, sizeof(text), "{\"status\": \"ok\", \"payload\": %s}",
+                 cases[i].payload);
+
+        copy = unit_copy(text, strlen(text));
+
+        ngx_memzero(&msg, sizeof(msg));
+        msg.type = NGX_KEXEC_MSG_EXECUTE_REPLY;
+        msg.content = copy;
+
+        ngx_kexec_message_reply(&msg, &reply);
+
+        assert_int_equal(reply.exits, cases[i].exits);
+
+        free(copy.data);
+    }
+}
+
+
 /* a reply's error and one on iopub */
 
 static void
@@ -749,6 +797,7 @@ main(void)
         cmocka_unit_test(test_v1_parts),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_reply),
+        cmocka_unit_test(test_exits),
         cmocka_unit_test(test_same_error),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_request_parses)
