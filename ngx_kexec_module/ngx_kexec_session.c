@@ -534,7 +534,7 @@ ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
 
     n = ngx_atoi(epoch, session->path.len - len);
 
-    if (n == NGX_ERROR || (uint64_t) n > NGX_MAX_UINT32_VALUE) {
+    if (n == NGX_ERROR || n > (ngx_int_t) NGX_KEXEC_EPOCH_FOUND) {
         return NGX_DECLINED;
     }
 
@@ -615,7 +615,7 @@ ngx_kexec_session_members(json_t *json, ngx_kexec_context_t *ctx)
     ctx->cwd_len = cwd_len;
     ngx_memcpy(ctx->cwd, cwd, cwd_len);
 
-    ctx->serial = (uint64_t) serial;
+    ctx->serial = ngx_min((uint64_t) serial, NGX_KEXEC_SERIAL_FOUND);
     ctx->is_default = is_default ? 1 : 0;
     ctx->kind = (ngx_kexec_language_e) kind;
     ctx->process = (uint32_t) process;

@@ -42,6 +42,17 @@
 #define NGX_KEXEC_RECHECK_TIME  500
 
 
+/*
+ * The name and path of a session in Jupyter may say anything.  A larger serial
+ * counts as SERIAL_FOUND, so that those that come after it never reach what is
+ * believed of a record; a path with a larger epoch than EPOCH_FOUND is not
+ * ours.
+ */
+#define NGX_KEXEC_SERIAL_FOUND  ((uint64_t) 1 << 53)
+#define NGX_KEXEC_SERIAL_MAX    ((uint64_t) 1 << 62)
+#define NGX_KEXEC_EPOCH_FOUND   ((uint32_t) 1 << 30)
+
+
 /* what a kernel's process was given; 0: nothing */
 #define NGX_KEXEC_PREPARED      1           /* directory, kexec_env */
 #define NGX_KEXEC_PREPARED_ENVS 2           /* and those of kexec_envs_url */

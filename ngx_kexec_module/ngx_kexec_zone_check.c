@@ -20,9 +20,9 @@
  */
 
 
-/* numbers that no zone reaches in its life */
+/* a claim's number, which no zone reaches in its life */
 
-#define NGX_KEXEC_CHECK_MAX  ((uint64_t) 1 << 62)
+#define NGX_KEXEC_CHECK_SEQUENCE  ((uint64_t) 1 << 62)
 
 
 typedef struct {
@@ -510,7 +510,7 @@ ngx_kexec_check_context_makes_sense(ngx_kexec_zone_context_t *ctx)
            && (ngx_uint_t) ctx->c.kind <= NGX_KEXEC_LANG_JAVA
            && (ngx_uint_t) ctx->c.phase <= NGX_KEXEC_PHASE_RECONNECTING
            && ctx->c.ref.generation != 0
-           && ctx->c.serial < NGX_KEXEC_CHECK_MAX
+           && ctx->c.serial < NGX_KEXEC_SERIAL_MAX
            && ctx->c.language_len <= NGX_KEXEC_LANGUAGE_LEN
            && ctx->c.spec_len <= NGX_KEXEC_LANGUAGE_LEN
            && ctx->c.cwd_len <= NGX_KEXEC_CWD_LEN
@@ -538,7 +538,7 @@ ngx_kexec_check_claim_makes_sense(ngx_kexec_zone_t *zone,
         || cl->kind > NGX_KEXEC_CLAIM_WATCH
         || cl->verdict > NGX_KEXEC_VERDICT_UNREACHABLE
         || cl->generation == 0
-        || cl->sequence >= NGX_KEXEC_CHECK_MAX
+        || cl->sequence >= NGX_KEXEC_CHECK_SEQUENCE
         || cl->worker >= NGX_KEXEC_MAX_WORKERS)
     {
         return 0;
@@ -615,7 +615,7 @@ ngx_kexec_repair_contexts(ngx_kexec_zone_t *zone)
     sh->top = 0;
     sh->free_contexts = NGX_KEXEC_NONE;
 
-    if (sh->serial >= NGX_KEXEC_CHECK_MAX) {
+    if (sh->serial >= NGX_KEXEC_SERIAL_MAX) {
         sh->serial = 0;
     }
 

@@ -71,6 +71,8 @@ check_session(ngx_kexec_jupyter_session_t *session)
 
     check_uuid(ctx.id);
     check_epoch(&session->path, ctx.epoch);
+    check(ctx.epoch <= NGX_KEXEC_EPOCH_FOUND);
+    check(ctx.serial <= NGX_KEXEC_SERIAL_FOUND);
     check(ctx.language_len && ctx.language_len <= NGX_KEXEC_LANGUAGE_LEN);
     check(ctx.cwd_len <= NGX_KEXEC_CWD_LEN);
     check(ctx.spec_len <= NGX_KEXEC_LANGUAGE_LEN);

@@ -158,6 +158,27 @@ def strangers(server, rounds):
     is_(server.value("x", context), "1", "nothing happened to others")
 
 
+@scenario(workers=(4,))
+def forged_serials(server, rounds):
+    """Whatever a session in Jupyter says of its place in the order: those made after it are found again."""
+    own = server.create_context()
+    name = json.loads(server.session(own)["name"])
+    for serial in 2 ** 63 - 1, 2 ** 62 + 1, 2 ** 62 - 1, 2 ** 53:
+        forged = str(uuid.uuid4())
+        server.rest("POST", "/api/sessions", {
+            "path": "kexec-%s-0" % forged, "name": json.dumps({**name, "kexec": forged, "serial": serial}),
+            "type": "notebook", "kernel": {"name": "python3"}})
+        again(server)
+        is_(forged in [c["id"] for c in contexts(server)], True, "%d: it is found" % serial)
+        made = server.create_context()
+        again(server)
+        is_([c["id"] for c in contexts(server) if c["id"] in (own, made)], [own, made],
+            "so is the one that was made after it, behind earlier ones")
+        is_(server.value("1", made), "1", "and can be used")
+        for context in forged, made:
+            is_(server.request("DELETE", "/contexts/" + context).status, 200, "they are deleted")
+
+
 @scenario(rounds=1, many=10, workers=(4,))
 def upgrade(server, rounds):
     """USR2: the new binary's workers find the contexts, what runs in the old ones ends there, complete."""

@@ -101,6 +101,24 @@ test_adopt(void **state)
 }
 
 
+/* the largest serial that is found leaves room for those that follow */
+
+static void
+test_serials(void **state)
+{
+    ngx_kexec_context_t   ctx, next;
+
+    found(&ctx, "python", 0, NGX_KEXEC_SERIAL_FOUND);
+    assert_int_equal(ngx_kexec_zone_adopt(zone, &ctx), NGX_OK);
+
+    (void) ready_context(&next);
+    assert_int_equal(ngx_kexec_zone_get(zone, &next.ref, &next), NGX_OK);
+    assert_int_equal(next.serial, NGX_KEXEC_SERIAL_FOUND + 1);
+
+    assert_int_equal(ngx_kexec_zone_wrong(zone), 0);
+}
+
+
 static void
 test_adopt_failed(void **state)
 {
@@ -440,6 +458,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_full, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serials, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lapse, setup, teardown),
         cmocka_unit_test_setup_teardown(test_idle_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_make_room, setup, teardown),
