@@ -39,6 +39,62 @@ for (const [what, language, code, name, value] of [
     });
 }
 
+// The traceback has the place and the line as it was written.
+
+for (const [language, what, code, value, traceback] of [
+    ['javascript', 'a syntax error', 'let a = 1\nlet b = a +;', /\(2:12\)$/, /:2:12\nlet b = a \+;\n {11}\^\n/],
+    ['javascript', 'a syntax error behind an await', 'await null\n\nlet = = 1', /\(3:7\)$/, /:3:7\nlet = = 1\n/],
+    ['javascript', 'JSON that is none', '\nJSON.parse("[")', /^(?!.*\(\d+:\d+\)$)/, /at <anonymous>:2:6/],
+    ['typescript', 'a syntax error', 'let a = 1\nconst n: = 1', /\(2:10\)$/, /:2:10\nconst n: = 1\n {9}\^\n/],
+    ['typescript', 'an error behind an enum', `enum Color {
+    Red = 3,
+    Green,
+}
+
+namespace Shapes {
+    export const sides = 4;
+}
+
+class Point {
+    constructor(private x: number,
+                readonly y = 2) {
+        if (x) throw new Error(\`\${
+            x} and \${Color.Green}
+the end\`);
+    }
+}
+
+new Point(1);`, /^1 and 4\nthe end$/, /at new Point \(<anonymous>:13:.*\n +at <anonymous>:19:1/],
+    ['typescript', 'a rejection behind an enum', `async function main(): Promise<void> {
+    enum Kind { A }
+    await null;
+    throw new Error('bad');
+}
+main()`, /^bad$/, /at main \(<anonymous>:4:/],
+    ['javascript', 'its cause', 'throw new Error("outer", { cause: new RangeError("inner") })', /^outer$/,
+     /Error: outer\n[^]*\[cause\]: RangeError: inner\n +at <anonymous>:1:/],
+    ['javascript', 'its inner errors', 'await Promise.any([Promise.reject(new TypeError("one")), Promise.reject(2)])',
+     /rejected/, /\[errors\]: \[\n +TypeError: one\n[^]*2/],
+    ['javascript', 'its properties', 'require("fs").readFileSync("/nowhere")', /^ENOENT/, /code: 'ENOENT'/],
+]) {
+    test(`${language}: ${what} is told`, async () => {
+        const { error } = await run(language, code);
+        assert.match(error.value, value);
+        assert.match(error.traceback, traceback);
+    });
+}
+
+for (const [language, code, count] of [
+    ['javascript', 'Promise.reject(new Error("bad"))', 0],
+    ['javascript', 'Promise.reject(new Error("bad")); 1', 1],
+]) {
+    test(`${language}: ${code}: a rejection is told once`, async () => {
+        const { error, logs } = await run(language, code);
+        assert.deepEqual([error?.value, logs.stderr.join('').split('bad').length - 1],
+                         [count ? undefined : 'bad', count]);
+    });
+}
+
 for (const [language, before, fails, after] of [
     ['python', 'x = 42', '1 / 0', 'x'],
     ['javascript', 'x = 42', 'nothing', 'x'],

@@ -93,6 +93,18 @@ test('javascript: objects, await, import, redeclared constants', async () => {
     assert.deepEqual(await texts('javascript', 'import { sep } from "path"; const z = sep; z'), ['/']);
 });
 
+test('javascript: import attributes', async () => {
+    const file = `/tmp/${randomUUID()}.json`;
+    await run('javascript', `require('fs').writeFileSync('${file}', '{"k": 6}')`);
+    assert.deepEqual(await texts('javascript', `import data from '${file}' with { type: 'json' }; data.k`), ['6']);
+    assert.deepEqual(await texts('javascript', `(await import('${file}', { with: { type: 'json' } })).default.k`), ['6']);
+});
+
+test('javascript: half a pair of surrogates is no character', async () => {
+    assert.deepEqual(await texts('javascript', String.raw`'<\ud800>'`), ['<\ufffd>']);
+    assert.deepEqual(await texts('javascript', String.raw`'<\ud83d\ude00\\ud800>'`), ['<😀\\ud800>']);
+});
+
 test('typescript: types, interfaces, enums', async () => {
     await run('typescript', 'interface P { x: number }\nenum Color { Red = 3, Green }');
     assert.deepEqual(await texts('typescript', 'const p: P = { x: Color.Green }; p.x'), ['4']);
@@ -111,6 +123,17 @@ test('r: a plot is a PNG', async () => {
     assert.equal(error, undefined);
     assert.equal(Buffer.from(result.png, 'base64').toString('latin1', 1, 4), 'PNG');
 });
+
+for (const [language, code] of Object.entries({
+    python: 'if True:\r\n    x = 6\r\nprint(x)\r\n',
+    javascript: 'let x = 6\r\nconsole.log(x)\r\n',
+    r: 'f <- function() {\r\n    6\r\n}\r\ncat(f())\r\n',
+    bash: 'if true; then\r\n    echo 6\r\nfi\r\n',
+})) {
+    test(`${language}: lines may end as Windows ends them`, async () => {
+        assert.equal(shown(await run(language, code)), '6');
+    });
+}
 
 test('bash: functions, pipes and variables stay', async () => {
     await run('bash', 'greet() { echo "hello $1"; }\nwho=world');

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 sys.path.insert(0, os.path.join(HERE, "../lib"))
 
-from child import CODE, ChildKernel, Failure  # noqa: E402
+from child import ChildKernel, Failure  # noqa: E402
 
 
 class BashKernel(ChildKernel):
@@ -30,10 +30,23 @@ class BashKernel(ChildKernel):
         # own messages ("/dev/fd/250: line 1: ...") are its.
 
         with open(os.path.join(HERE, "loop.sh")) as loop:
-            return ["bash", "-c", loop.read(), "bash", f"/dev/fd/{CODE}"]
+            return ["bash", "-c", loop.read(), "bash"]
+
+    def source(self, code):
+        return code.replace("\r\n", "\n")
 
     def outcome(self, answer):
-        status = int(answer)
+        *exited, status = answer.split()
+        status = int(status)
+
+        # The next shell has the state of one that said how it ended.
+
+        if exited:
+            how = self.start_again()
+
+            if "signal" in how:
+                raise Failure("ProcessExited", how + "; a new one has its "
+                              "variables")
 
         if status == 130 and self.interrupted:
             raise Failure("KeyboardInterrupt", "")

@@ -1,7 +1,8 @@
 """Jupyter kernels around a long-lived child: the shell of bash, or node.
 
-The child reads requests from descriptor 252 and answers each one with a line
-on 251; what it prints in between is the output.
+The child reads requests, numbers, from descriptor 252 and answers each one with
+a line on 251, the same number and what there is to say; what it prints in
+between is the output.
 """
 
 import codecs
@@ -16,11 +17,15 @@ import threading
 
 from ipykernel.kernelbase import Kernel
 
-CODE, REPLY, REQUEST = 250, 251, 252
+STATE, CODE, REPLY, REQUEST = 249, 250, 251, 252
 
 
 class Child:
-    def __init__(self, argv, cwd=None):
+    """state: a file that the child finds at 249, for what the next child is to
+    know of it."""
+
+    def __init__(self, argv, state, cwd=None):
+        self.number = 0
         self.code = os.memfd_create("code")
         request, self.request = os.pipe()
         self.reply, reply = os.pipe()
@@ -32,11 +37,12 @@ class Child:
 
         self.process = subprocess.Popen(
             ["bash", "-c",
-             f"exec {CODE}<&{self.code} {REPLY}>&{reply} {REQUEST}<&{request} "
-             f"{self.code}<&- {reply}>&- {request}<&-; exec \"$@\"",
+             f"exec {STATE}<&{state} {CODE}<&{self.code} {REPLY}>&{reply} "
+             f"{REQUEST}<&{request} "
+             f"{state}<&- {self.code}<&- {reply}>&- {request}<&-; exec \"$@\"",
              "bash", *argv],
             stdin=subprocess.DEVNULL, stdout=stdout_end, stderr=stderr_end,
-            pass_fds=(self.code, reply, request), cwd=cwd)
+            pass_fds=(state, self.code, reply, request), cwd=cwd)
 
         for fd in (request, reply, stdout_end, stderr_end):
             os.close(fd)
@@ -59,13 +65,21 @@ class Child:
         os.ftruncate(self.code, 0)
         os.pwrite(self.code, code.encode("utf-8", "replace"), 0)
 
+        # The code can write to the child's descriptors as well: what does not
+        # begin with this request's number is no answer to it.
+
+        self.number += 1
+        number = b"%d" % self.number
+
         try:
-            os.write(self.request, b"\n")
-        except BrokenPipeError:
+            os.write(self.request, number + b"\n")
+        except BrokenPipeError:         # it may live, with 252 closed
+            signal.pidfd_send_signal(self.death, signal.SIGKILL)
             return None
 
         poll = select.poll()
-        answer = b""
+        said = b""
+        answer = None
 
         for fd in (*self.names, self.reply, self.death):
             poll.register(fd, select.POLLIN)
@@ -74,13 +88,18 @@ class Child:
             ready = {fd for fd, _ in poll.poll()}
 
             if self.reply in ready:
-                answer += os.read(self.reply, 65536)
+                said += os.read(self.reply, 65536)
+                *lines, said = said.split(b"\n")
+
+                for line in lines:
+                    name, _, words = line.partition(b" ")
+                    answer = words if name == number else answer
 
             # What was written before the answer is in the pipes by now.  A job
             # in the background may write on for ever, so no more than that is
             # taken; what it writes until the next piece of code waits.
 
-            ended = self.death in ready or answer.endswith(b"\n")
+            ended = self.death in ready or answer is not None
 
             for fd in self.names:
                 size = waiting(fd)
@@ -93,7 +112,7 @@ class Child:
                     poll.unregister(fd)
 
             if ended:
-                return answer if answer.endswith(b"\n") else None
+                return answer
 
     def cwd(self):
         try:
@@ -119,8 +138,9 @@ def waiting(fd):
 
 
 class ChildKernel(Kernel):
-    """Subclasses have argv(), the child's command line, and outcome(), which
-    makes a MIME bundle or None of an answer, or raises Failure."""
+    """Subclasses have argv(), the child's command line, source(), which makes
+    the code what the child is given, and outcome(), which makes a MIME bundle
+    or None of an answer, or raises Failure."""
 
     implementation_version = "1.0"
 
@@ -128,7 +148,8 @@ class ChildKernel(Kernel):
         super().__init__(**kwargs)
         self.pre_handler_hook()
         self.stopping = False
-        self.child = Child(self.argv())
+        self.state = os.memfd_create("state")
+        self.child = Child(self.argv(), self.state)
         self.cwd = self.child.cwd()
 
     def pre_handler_hook(self):
@@ -148,15 +169,19 @@ class ChildKernel(Kernel):
         self.stopping = True            # this is not the thread of do_execute()
         return super().do_shutdown(restart)
 
+    def source(self, code):
+        return code
+
     def start_again(self):
+        """Returns in words how the last child ended."""
+
         if self.stopping:
-            return "the kernel is being shut down"
+            raise Failure("ProcessExited", "the kernel is being shut down")
 
         how = self.child.close()
-        self.child = Child(self.argv(), self.cwd)
+        self.child = Child(self.argv(), self.state, self.cwd)
 
-        return f"{self.language} ended with {how}; its variables are lost " \
-            "and a new one was started"
+        return f"{self.language} ended with {how}"
 
     def do_execute(self, code, silent, store_history=True,
                    user_expressions=None, allow_stdin=False, **_):
@@ -166,11 +191,12 @@ class ChildKernel(Kernel):
                                    {"name": name, "text": text})
 
         self.interrupted = False
-        answer = self.child.run(code, write)
+        answer = self.child.run(self.source(code), write)
 
         try:
             if answer is None:
-                raise Failure("ProcessExited", self.start_again())
+                raise Failure("ProcessExited", self.start_again() + "; its "
+                              "variables are lost and a new one was started")
 
             data = self.outcome(answer)
 
