@@ -59,6 +59,12 @@ const char *ngx_kexec_language_refuses(ngx_kexec_language_e lang,
     ngx_str_t *name, ngx_str_t *value);
 
 /*
+ * Makes lines of code that end in CR LF end in LF, in place, where the language
+ * takes the CR for a part of the code: in R and bash.
+ */
+void ngx_kexec_language_lines(ngx_kexec_language_e lang, ngx_str_t *code);
+
+/*
  * Can the language's kernel take such code?  NULL, or a sentence for the caller
  * that says why not and what can be done.  A NUL is lost on the way to bash,
  * ends the code for R, and leaves Python 3.11's without an answer.

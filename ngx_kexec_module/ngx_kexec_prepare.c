@@ -82,6 +82,8 @@ ngx_kexec_granted(ngx_kexec_execution_t *ex)
         return;
     }
 
+    ngx_kexec_language_lines(ex->ctx.kind, &ex->code);
+
     ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_PREPARING);
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
 

@@ -268,6 +268,53 @@ test_refused_code(void **state)
 }
 
 
+/* CR LF, where the CR would be code */
+
+static void
+test_lines(void **state)
+{
+    size_t       i, k;
+    ngx_str_t    code;
+    const char  *lines;
+
+    static const struct {
+        const char  *code;
+        const char  *lines;
+    } cases[] = {
+        { "", "" },
+        { "a", "a" },
+        { "a\nb\n", "a\nb\n" },
+        { "a\r\nb\r\n", "a\nb\n" },
+        { "\r\n", "\n" },
+        { "\r", "\r" },
+        { "a\rb\r\nc\r", "a\rb\nc\r" },
+        { "\r\r\n\n\r", "\r\n\n\r" }
+    };
+
+    static const ngx_kexec_language_e  languages[] = {
+        NGX_KEXEC_LANG_R, NGX_KEXEC_LANG_BASH,
+        NGX_KEXEC_LANG_PYTHON, NGX_KEXEC_LANG_JAVASCRIPT,
+        NGX_KEXEC_LANG_TYPESCRIPT, NGX_KEXEC_LANG_JAVA, NGX_KEXEC_LANG_OTHER
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (k = 0; k < sizeof(languages) / sizeof(languages[0]); k++) {
+            code = unit_copy(cases[i].code, strlen(cases[i].code));
+
+            ngx_kexec_language_lines(languages[k], &code);
+
+            lines = k < 2 ? cases[i].lines : cases[i].code;
+
+            assert_int_equal(code.len, strlen(lines));
+            assert_memory_equal(code.data, lines, code.len);
+            free(code.data);
+        }
+    }
+}
+
+
 static void
 test_other(void **state)
 {
@@ -608,6 +655,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_refused_code),
+        cmocka_unit_test(test_lines),
         cmocka_unit_test(test_normalize),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_refuses),

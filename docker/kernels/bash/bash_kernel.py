@@ -32,9 +32,6 @@ class BashKernel(ChildKernel):
         with open(os.path.join(HERE, "loop.sh")) as loop:
             return ["bash", "-c", loop.read(), "bash"]
 
-    def source(self, code):
-        return code.replace("\r\n", "\n")
-
     def outcome(self, answer):
         *exited, status = answer.split()
         status = int(status)

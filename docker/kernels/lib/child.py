@@ -138,9 +138,8 @@ def waiting(fd):
 
 
 class ChildKernel(Kernel):
-    """Subclasses have argv(), the child's command line, source(), which makes
-    the code what the child is given, and outcome(), which makes a MIME bundle
-    or None of an answer, or raises Failure."""
+    """Subclasses have argv(), the child's command line, and outcome(), which
+    makes a MIME bundle or None of an answer, or raises Failure."""
 
     implementation_version = "1.0"
 
@@ -169,9 +168,6 @@ class ChildKernel(Kernel):
         self.stopping = True            # this is not the thread of do_execute()
         return super().do_shutdown(restart)
 
-    def source(self, code):
-        return code
-
     def start_again(self):
         """Returns in words how the last child ended."""
 
@@ -191,7 +187,7 @@ class ChildKernel(Kernel):
                                    {"name": name, "text": text})
 
         self.interrupted = False
-        answer = self.child.run(self.source(code), write)
+        answer = self.child.run(code, write)
 
         try:
             if answer is None:
