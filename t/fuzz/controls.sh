@@ -15,6 +15,7 @@ build=../../build/fuzz/control
 each=${SECONDS_EACH:-60}
 only=("$@")
 found=0
+sound=
 
 # breaks <fuzzer> <file> <sed script>
 
@@ -23,6 +24,13 @@ breaks() {
 
     if [ "${#only[@]}" -gt 0 ] && [[ " ${only[*]} " != *" $fuzzer "* ]]; then
         return
+    fi
+
+    # what is found must not be there before
+
+    if [ "$fuzzer" != "$sound" ]; then
+        make -s SECONDS=5 "../../build/fuzz/$fuzzer.run"
+        sound=$fuzzer
     fi
 
     rm -rf "$build"
@@ -59,5 +67,14 @@ breaks fuzz_client ngx_kexec_client.c 's/\(!client->failed\n        && (\)client
 breaks fuzz_client ngx_kexec_client.c 's/\n           && client->after == NULL;/;/'
 breaks fuzz_client ngx_kexec_client.c 's/c->buffered || wev->delayed) {/c->buffered) {/'
 breaks fuzz_client ngx_kexec_client.c 's/    ngx_kexec_zone_temp_add(-client->file_size);\n\n    client->temp_file/    client->temp_file/'
+
+breaks fuzz_routes ngx_kexec_routes.c "s/while (p < last \&\& \*p != '\/')/while (*p != '\/' \&\& p < last)/"
+breaks fuzz_routes ngx_kexec_routes.c 's/    return p == last;/    return 1;/'
+breaks fuzz_routes ngx_kexec_routes.c 's/            path.len++;\n            path.data--;/            path.len++;/'
+breaks fuzz_routes ngx_kexec_routes.c 's/r->uri.len + escape + 1 + r->args.len/r->uri.len + escape + r->args.len - 1/'
+
+breaks fuzz_env ngx_kexec_envs.c 's/ngx_memcpy(kv->value.data, val.data, val.len)/ngx_memcpy(kv->value.data, val.data, ngx_min(val.len, 4000))/'
+breaks fuzz_env ngx_kexec_envs.c 's/                          "out: %s", \&key, reason);\n            continue;/                          "out: %s", \&key, reason);/'
+breaks fuzz_env ngx_kexec_envs.c 's/kv = ngx_palloc(pool, n \*/kv = ngx_palloc(pool, (n - (n > 60)) */'
 
 echo "controls: all $found were found"

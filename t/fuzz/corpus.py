@@ -170,6 +170,35 @@ STEPS = {
 for name, steps in STEPS.items():
     write('fuzz_client', name, steps)
 
+# language, how many more, and the variables
+
+VARIABLES = {
+    'plain': b'\x01\x00{"A": "1", "b_2": "x y"}',
+    'refused': b'\x05\x00{"A": "1", "B=": "2", "": "3", "C": "\\u0000"}',
+    'types': b'\x02\x00{"A": 1, "B": null, "C": ["c"], "D": ""}',
+    'many': b'\x04\xff{"A": "1"}',
+    'none': b'\x00\x00{}',
+}
+
+for name, variables in VARIABLES.items():
+    write('fuzz_env', name, variables)
+
+# location and method, and the path
+
+PATHS = {
+    'health': b'\x00health',
+    'execute': b'\x04execute',
+    'list': b'\x01contexts',
+    'delete': b'\x0acontexts/abc',
+    'restart': b'\x06/contexts/abc/restart',
+    'interrupt': b'\x07/contexts/abc/interrupt',
+    'redirect': b'\x14contexts/a b/restart/',
+    'allow': b'\x0ccontexts',
+}
+
+for name, path in PATHS.items():
+    write('fuzz_routes', name, path)
+
 for name, body in BODIES.items():
     write('fuzz_schema', name, body)
 
