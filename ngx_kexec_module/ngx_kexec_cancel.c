@@ -10,14 +10,8 @@
 #include <ngx_kexec_execution.h>
 
 
-/* the kernel is busy, but nothing shows yet that the code runs */
-#define NGX_KEXEC_INTERRUPT_START_TIME  100
-
 /* the code ended, the fence behind it is not back: the kernel is stuck */
 #define NGX_KEXEC_BARRIER_TIME          5000
-
-/* what failed is tried again after this */
-#define NGX_KEXEC_RETRY_TIME            1000
 
 /* so long before worker_shutdown_timeout is over all is ended in words */
 #define NGX_KEXEC_SHUTDOWN_TIME         1000
@@ -106,8 +100,16 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 
             ngx_kexec_envs_stop(ex);
             ngx_kexec_setup(ex);
+            return;
         }
 
+        /* fall through */
+
+    case NGX_KEXEC_EX_PROBING:
+
+        /* a step that is under way ends by itself and sees the reason then */
+
+        ngx_kexec_held_cancel(ex);
         return;
 
     case NGX_KEXEC_EX_SENT:
@@ -156,6 +158,10 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
     if (ex->kernel->open) {
         ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
     }
+
+    if (ex->state == NGX_KEXEC_EX_SENT) {
+        ngx_kexec_held_cancel(ex);
+    }
 }
 
 
@@ -193,8 +199,17 @@ ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
         return 0;
     }
 
-    if (ex->state == NGX_KEXEC_EX_PROBING) {
+    switch (ex->state) {
+
+    case NGX_KEXEC_EX_LINKING:
+    case NGX_KEXEC_EX_BARRIER:
+        return ex->held == NGX_KEXEC_HELD_LEFTOVER;
+
+    case NGX_KEXEC_EX_PROBING:
         return ex->recover;
+
+    default:
+        break;
     }
 
     return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->ask.reply
@@ -417,9 +432,31 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
         ngx_kexec_restart(ex);
         return;
 
+    case NGX_KEXEC_EX_LINKING:
     case NGX_KEXEC_EX_PROBING:
-    case NGX_KEXEC_EX_BUSY:
     case NGX_KEXEC_EX_BARRIER:
+
+        if (ex->kernel == NULL) {
+            return;
+        }
+
+        if (ex->kernel->foreign) {
+
+            /* somebody else's cell holds the kernel: the next one waits */
+
+            ex->ctx.ready = 0;
+            (void) ngx_kexec_orphan(ex);
+            ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+            ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
+                           "somebody else's code runs in the kernel, the code "
+                           "did not run");
+            return;
+        }
+
+        /* fall through */
+
+    case NGX_KEXEC_EX_BUSY:
 
         if (!ex->kernel->open && ex->unheard) {
 
@@ -461,7 +498,7 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
             return;
         }
 
-        if (ex->state == NGX_KEXEC_EX_PROBING) {
+        if (ex->state <= NGX_KEXEC_EX_PROBING) {
 
             if (ex->http && !ex->asking) {
                 ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);

@@ -327,7 +327,9 @@ ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex)
         "held by an execution that is being cancelled",
         "held by an execution that puts variables back",
         "held by a restart of the kernel",
-        "held by an execution whose link to the kernel is lost"
+        "held by an execution whose link to the kernel is lost",
+        "kept busy by somebody else's code, which is not interrupted,",
+        "kept busy by what earlier code left running in the kernel"
     };
 
     held = 0;
@@ -473,10 +475,11 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
         break;
 
     case NGX_KEXEC_WAIT_READY:
-        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
-                       "the kernel was not ready within %M s, the code %s",
-                       ex->conf->ready_timeout / 1000,
-                       ngx_kexec_orphan(ex));
+        ngx_kexec_held_too_long(ex);
+        break;
+
+    case NGX_KEXEC_WAIT_HELD:
+        ngx_kexec_held(ex);
         break;
 
     case NGX_KEXEC_WAIT_CONNECT:

@@ -51,6 +51,15 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN_TIME       300
 #define NGX_KEXEC_ORPHAN_LATE_TIME  2000
 
+/* the fence is not back for this long: something keeps the kernel busy */
+#define NGX_KEXEC_HELD_TIME         2000
+
+/* what failed is tried again after this */
+#define NGX_KEXEC_RETRY_TIME        1000
+
+/* the kernel is busy, but nothing shows yet that the code runs */
+#define NGX_KEXEC_INTERRUPT_START_TIME  100
+
 /* a link that brings nothing is opened anew after this long, then twice that */
 #define NGX_KEXEC_DEAF_TIME         2000
 
@@ -70,7 +79,7 @@ typedef enum {
 typedef enum {
     NGX_KEXEC_WAIT_QUEUE = 0,       /* limit of the time in the queue */
     NGX_KEXEC_WAIT_LOOK,            /* re-check of the claim while queued */
-    NGX_KEXEC_WAIT_READY,           /* limit until the code is sent */
+    NGX_KEXEC_WAIT_READY,           /* limit until the code starts */
     NGX_KEXEC_WAIT_LINK,            /* limit of a lost link */
     NGX_KEXEC_WAIT_CONNECT,         /* next try to open the link */
     NGX_KEXEC_WAIT_FENCE,           /* the fence is sent once more */
@@ -84,9 +93,19 @@ typedef enum {
     NGX_KEXEC_WAIT_STUCK,           /* interrupts did not help */
     NGX_KEXEC_WAIT_BARRIER,         /* limit of the barrier */
     NGX_KEXEC_WAIT_SETUP,           /* a silent request is not answered */
+    NGX_KEXEC_WAIT_HELD,            /* something keeps the kernel busy */
     NGX_KEXEC_WAIT_SHUTDOWN,        /* worker_shutdown_timeout, near or over */
     NGX_KEXEC_WAIT_N
 } ngx_kexec_wait_e;
+
+
+/* whose fault it is that a kernel does not answer, see ngx_kexec_held.c */
+
+typedef enum {
+    NGX_KEXEC_HELD_NOT = 0,
+    NGX_KEXEC_HELD_FOREIGN,         /* somebody else's cell runs there */
+    NGX_KEXEC_HELD_LEFTOVER         /* what our earlier code left running */
+} ngx_kexec_held_e;
 
 
 /* a request to the kernel and what is known of it */
@@ -182,6 +201,9 @@ struct ngx_kexec_execution_s {
     ngx_msec_t                  orphan;         /* looked for, since when */
     ngx_uint_t                  deaf;           /* links that were */
     const char                 *dropped_why;    /* if more is known of it */
+    ngx_kexec_held_e            held;
+    ngx_uint_t                  links;          /* of the kernel, 0: unknown */
+    uint32_t                    foreign;        /* of a link that was deaf */
 
     ngx_msec_t                  entered;
     ngx_msec_t                  started;        /* code was first sent */
@@ -200,6 +222,8 @@ struct ngx_kexec_execution_s {
     unsigned                    recover:1;      /* an orphan may run */
     unsigned                    asked_twice:1;  /* for a new session */
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
+    unsigned                    seen:1;         /* as foreign, of that link */
+    unsigned                    held_asks:1;    /* for links, see there */
     unsigned                    unanswered:1;   /* one may come yet */
     unsigned                    exits:1;        /* the process, by itself */
     unsigned                    ending:1;       /* when asking is over */
@@ -252,6 +276,7 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_envs.c        variables that somebody else knows
  *     ngx_kexec_run.c         the code
  *     ngx_kexec_verdict.c     its events, and how it ended
+ *     ngx_kexec_held.c        a kernel that something keeps busy
  *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel,
  *                             the end of the worker
  */
@@ -264,6 +289,7 @@ ngx_int_t ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
     ngx_str_t *code, ngx_uint_t silent);
 void ngx_kexec_fence(ngx_kexec_execution_t *ex);
 uint32_t ngx_kexec_message_process(ngx_kexec_message_t *msg);
+void ngx_kexec_ours(ngx_kexec_execution_t *ex);
 void ngx_kexec_fence_again(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_granted(ngx_kexec_execution_t *ex);
@@ -333,6 +359,13 @@ void ngx_kexec_verdict_release(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex);
 void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);
+
+void ngx_kexec_held(ngx_kexec_execution_t *ex);
+void ngx_kexec_held_asked(ngx_kexec_execution_t *ex);
+void ngx_kexec_held_cancel(ngx_kexec_execution_t *ex);
+void ngx_kexec_held_too_long(ngx_kexec_execution_t *ex);
+void ngx_kexec_held_no_more(ngx_kexec_execution_t *ex);
+const char *ngx_kexec_held_words(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason);
 void ngx_kexec_interrupt(ngx_kexec_execution_t *ex);

@@ -231,6 +231,7 @@ ngx_kexec_kernel_open(ngx_kexec_kernel_t *kernel)
 
     kernel->open = 0;
     kernel->fresh = 1;
+    kernel->seen = 0;
 
     id.len = kernel->id.len;
     id.data = kernel->id.data;
@@ -401,6 +402,8 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
         return;
     }
 
+    ngx_kexec_kernel_foreign(kernel, msg);
+
     if (msg->type == NGX_KEXEC_MSG_SHUTDOWN_REPLY) {
 
         /* all that is seen of a restart that somebody asks Jupyter for */
@@ -440,6 +443,50 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
                                dead);
 
     kernel->fresh = 1;
+}
+
+
+/*
+ * Does the kernel run somebody else's code?  It does from that one's busy to
+ * its idle.  Jupyter's own questions have our session, or are short.
+ */
+
+void
+ngx_kexec_kernel_foreign(ngx_kexec_kernel_t *kernel, ngx_kexec_message_t *msg)
+{
+    uint32_t           mark;
+    ngx_str_t          session, type;
+    ngx_kexec_state_e  state;
+
+    if (msg->type != NGX_KEXEC_MSG_STATUS || msg->parent_id.len == 0) {
+        return;
+    }
+
+    mark = ngx_crc32_short(msg->parent_id.data, msg->parent_id.len) | 1;
+    state = ngx_kexec_message_state(msg);
+
+    if (state == NGX_KEXEC_STATE_IDLE && mark == kernel->foreign) {
+        kernel->foreign = 0;
+        return;
+    }
+
+    if (state != NGX_KEXEC_STATE_BUSY) {
+        return;
+    }
+
+    ngx_kexec_message_request(msg, &session, &type);
+
+    if (session.len == 0
+        || (session.len >= kernel->session.len
+            && ngx_memcmp(session.data, kernel->session.data,
+                          kernel->session.len) == 0)
+        || (type.len == sizeof("kernel_info_request") - 1
+            && ngx_memcmp(type.data, "kernel_info_request", type.len) == 0))
+    {
+        return;
+    }
+
+    kernel->foreign = mark;
 }
 
 

@@ -48,6 +48,12 @@ struct ngx_kexec_kernel_s {
     unsigned                    open:1;
     unsigned                    fresh:1;    /* not proved by a fence yet */
     unsigned                    skipped:1;
+    unsigned                    seen:1;     /* it answered through this link:
+                                               a foreign request that came
+                                               after that was noticed */
+
+    uint32_t                    foreign;    /* mark of somebody else's request
+                                               that runs, or 0 */
 
     /* private */
     ngx_pool_t                 *pool;
@@ -93,6 +99,10 @@ ngx_int_t ngx_kexec_kernel_send(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
  */
 ngx_int_t ngx_kexec_kernel_answer(ngx_kexec_kernel_t *kernel, ngx_str_t *id,
     ngx_str_t *header);
+
+/* a message whose parent is no request of the kernel's user was read */
+void ngx_kexec_kernel_foreign(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_message_t *msg);
 
 /* the slot goes on: the link is kept, idle, until it is needed or closed */
 void ngx_kexec_kernel_release(ngx_kexec_kernel_t *kernel);

@@ -330,12 +330,32 @@ ngx_kexec_message_finish(ngx_kexec_message_t *msg, ngx_str_t *parent)
     }
 
     msg->type = ngx_kexec_message_word(ngx_kexec_message_types, &inside);
+    msg->parent = *parent;
 
     if (ngx_kexec_json_member(parent, "msg_id", &value) == NGX_OK) {
         (void) ngx_kexec_json_string(&value, &msg->parent_id);
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_kexec_message_request(ngx_kexec_message_t *msg, ngx_str_t *session,
+    ngx_str_t *type)
+{
+    ngx_str_t  value;
+
+    ngx_str_null(session);
+    ngx_str_null(type);
+
+    if (ngx_kexec_json_member(&msg->parent, "session", &value) == NGX_OK) {
+        (void) ngx_kexec_json_string(&value, session);
+    }
+
+    if (ngx_kexec_json_member(&msg->parent, "msg_type", &value) == NGX_OK) {
+        (void) ngx_kexec_json_string(&value, type);
+    }
 }
 
 

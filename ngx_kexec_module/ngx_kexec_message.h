@@ -80,6 +80,7 @@ typedef struct {
     ngx_kexec_channel_e    channel;
     ngx_kexec_msg_type_e   type;
     ngx_str_t              parent_id;   /* parent's msg_id, escaped; or empty */
+    ngx_str_t              parent;      /* parent_header, checked JSON */
     ngx_str_t              header;      /* checked JSON objects */
     ngx_str_t              content;
 } ngx_kexec_message_t;
@@ -119,6 +120,10 @@ typedef struct {
  */
 ngx_int_t ngx_kexec_message_parse(ngx_str_t *bytes, ngx_kexec_format_e format,
     ngx_kexec_message_t *msg);
+
+/* session and msg_type of the request that it belongs to, escaped, or empty */
+void ngx_kexec_message_request(ngx_kexec_message_t *msg, ngx_str_t *session,
+    ngx_str_t *type);
 
 /* the execution_state of a status message */
 ngx_kexec_state_e ngx_kexec_message_state(ngx_kexec_message_t *msg);

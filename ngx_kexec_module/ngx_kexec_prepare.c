@@ -116,6 +116,7 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
         if (ex->other) {
             ngx_kexec_kernel_other(ex->kernel);
         }
+
     }
 
     if (ex->kernel->open) {
@@ -176,6 +177,8 @@ ngx_kexec_connect_anew(ngx_kexec_execution_t *ex)
     ngx_kexec_session_unmark(ex);
 
     ex->deaf++;
+    ex->foreign = ex->kernel->foreign;
+    ex->seen = ex->kernel->seen;
 
     ngx_kexec_kernel_discard(ex->kernel);
     ex->kernel = NULL;
@@ -222,11 +225,20 @@ ngx_kexec_opened(void *data)
         ex->other = 0;
 
         ngx_kexec_ask_no_more(ex);
+
         ngx_kexec_kernel_discard(ex->kernel);
         ex->kernel = NULL;
 
         ngx_kexec_connect(ex);
         return;
+    }
+
+    if (ex->deaf) {
+
+        /* what holds the kernel is the same as on the link before */
+
+        ex->kernel->foreign = ex->foreign;
+        ex->kernel->seen = ex->seen;
     }
 
     switch (ex->state) {
@@ -317,6 +329,10 @@ ngx_kexec_fence(ngx_kexec_execution_t *ex)
     (void) ngx_kexec_ask(ex, &ex->fence, NULL, 0);
 
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
+
+    if (!(ex->waits & (1 << NGX_KEXEC_WAIT_HELD))) {
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_HELD, NGX_KEXEC_HELD_TIME);
+    }
 }
 
 
@@ -423,6 +439,8 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
 
         if (msg->type == NGX_KEXEC_MSG_STATUS) {
 
+            ngx_kexec_kernel_foreign(ex->kernel, msg);
+
             /* Jupyter's own words about the kernel have no parent */
 
             switch (ngx_kexec_message_state(msg)) {
@@ -458,7 +476,9 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
     }
 
     if (msg->channel == NGX_KEXEC_CHANNEL_IOPUB) {
+
         ask->iopub = 1;
+        ngx_kexec_ours(ex);
     }
 
     switch (msg->type) {
@@ -494,6 +514,18 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
     if (ask->reply) {
         ngx_kexec_setup_answered(ex);
     }
+}
+
+
+/* the kernel takes one request after the other, and now it took ours */
+
+void
+ngx_kexec_ours(ngx_kexec_execution_t *ex)
+{
+    ex->kernel->foreign = 0;
+    ex->kernel->seen = 1;
+
+    ex->foreign = 0;
 }
 
 
@@ -687,7 +719,10 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
     }
 
     fence->sent = 0;
+    ex->links = 0;
+
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_HELD);
 
     switch (ex->state) {
 
@@ -706,6 +741,7 @@ ngx_kexec_fence_back(ngx_kexec_execution_t *ex)
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
 
+        ex->held = NGX_KEXEC_HELD_NOT;
         ex->recover = 0;
         ex->kernel->fresh = 0;
         ex->ctx.ready = 1;
@@ -772,7 +808,9 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ngx_kexec_zone_new_process(&ex->ctx);
     ex->env_set = 0;
     ex->recover = 0;
+    ex->held = NGX_KEXEC_HELD_NOT;
     ex->kernel->fresh = 1;
+    ex->kernel->foreign = 0;
 
     if (dead) {
         ex->ctx.kernel.len = 0;
@@ -795,6 +833,16 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
         ex->interrupts = 0;
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+
+        if (ex->kind == NGX_KEXEC_CLAIM_RUN && ex->client == NULL) {
+
+            /* whoever has the slot next looks for code that was sent */
+
+            (void) ngx_kexec_orphan(ex);
+            ngx_kexec_leave(ex);
+            return;
+        }
+
         break;
 
     case NGX_KEXEC_EX_SENT:

@@ -62,6 +62,7 @@ ngx_kexec_send_code(ngx_kexec_execution_t *ex)
 
     (void) ngx_kexec_ask(ex, &ex->ask, &ex->code, 0);
 
+    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_START, NGX_KEXEC_START_TIME);
     ngx_kexec_wait(ex, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_SILENT_TIME);
 }
@@ -163,12 +164,18 @@ ngx_kexec_run_busy(ngx_kexec_execution_t *ex)
     ex->state = NGX_KEXEC_EX_BUSY;
     ex->log.action = "running code";
 
+    ex->recover = 0;
+
+    ngx_kexec_ours(ex);
+
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_READY);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_START);
 
     if (ex->cancel) {
         ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
     }
+
+    ngx_kexec_held_no_more(ex);
 }
 
 
@@ -213,7 +220,9 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
     ex->fence.sent = 0;
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_READY);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_HELD);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_START);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_IDLE);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_REPLY);
@@ -420,14 +429,19 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_TIMEOUT:
 
-        ngx_kexec_tell(ex, "ExecutionTimeout", "the execution was interrupted "
-                       "after its timeout of %M.%03M s",
-                       ex->timeout / 1000, ex->timeout % 1000);
-        ex->outcome = NGX_KEXEC_STATUS_TIMEOUT;
+        if (ex->state == NGX_KEXEC_EX_BUSY) {
+            ngx_kexec_tell(ex, "ExecutionTimeout", "the execution was "
+                           "interrupted after its timeout of %M.%03M s",
+                           ex->timeout / 1000, ex->timeout % 1000);
+            ex->outcome = NGX_KEXEC_STATUS_TIMEOUT;
 
-        if (ex->state != NGX_KEXEC_EX_BUSY) {
-
-            /* somebody else's code holds the kernel */
+        } else {
+            ngx_kexec_tell(ex, "ExecutionTimeout", "the kernel did not start "
+                           "the code within its timeout of %M.%03M s, %s; it "
+                           "may yet start, and is interrupted then",
+                           ex->timeout / 1000, ex->timeout % 1000,
+                           ngx_kexec_held_words(ex));
+            ex->outcome = NGX_KEXEC_STATUS_TIMEOUT;
 
             ngx_kexec_tell_end(ex);
         }
@@ -605,8 +619,14 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         (void) ngx_kexec_jupyter_parse_kernel(&http->body, &state, &links);
     }
 
+    if (links) {
+        ex->links = links;
+        ngx_kexec_held_asked(ex);
+    }
+
     if (ex->state == NGX_KEXEC_EX_PROBING
         && ex->interrupts == 0
+        && ex->kernel && ex->kernel->foreign == 0
         && (state == NGX_KEXEC_KERNEL_BUSY
             || ngx_current_msec - ex->orphan > NGX_KEXEC_ORPHAN_LATE_TIME))
     {

@@ -114,7 +114,9 @@ typedef enum {
     NGX_KEXEC_PHASE_CANCELLING,             /* its client left or a deadline */
     NGX_KEXEC_PHASE_RESTORING,
     NGX_KEXEC_PHASE_RESTARTING,
-    NGX_KEXEC_PHASE_RECONNECTING
+    NGX_KEXEC_PHASE_RECONNECTING,
+    NGX_KEXEC_PHASE_FOREIGN,                /* somebody else's code runs */
+    NGX_KEXEC_PHASE_LEFTOVER                /* what earlier code left running */
 } ngx_kexec_phase_e;
 
 

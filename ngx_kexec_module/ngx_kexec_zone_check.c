@@ -508,7 +508,7 @@ ngx_kexec_check_context_makes_sense(ngx_kexec_zone_context_t *ctx)
 {
     return (ngx_uint_t) ctx->c.state <= NGX_KEXEC_CONTEXT_DELETING
            && (ngx_uint_t) ctx->c.kind <= NGX_KEXEC_LANG_JAVA
-           && (ngx_uint_t) ctx->c.phase <= NGX_KEXEC_PHASE_RECONNECTING
+           && (ngx_uint_t) ctx->c.phase <= NGX_KEXEC_PHASE_LEFTOVER
            && ctx->c.ref.generation != 0
            && ctx->c.serial < NGX_KEXEC_SERIAL_MAX
            && ctx->c.language_len <= NGX_KEXEC_LANGUAGE_LEN

@@ -34,7 +34,8 @@ class CellError(Exception):
 
 # Words that change how the request as a whole is answered; each takes one optional number.
 MODIFIERS = {"drop_busy", "r_abort", "no_execute_input", "drop_idle", "drop_reply", "dup_idle", "dup_reply",
-             "idle_first", "reply_first", "late_output", "reply_gap", "abort", "lose", "drop_error"}
+             "idle_first", "reply_first", "late_output", "reply_gap", "abort", "lose", "drop_error",
+             "leftover", "leftover_stubborn"}
 
 
 class Cell:
@@ -76,6 +77,7 @@ class Cell:
         kernel.note("ran", msg_id=self.request.id, status=reply["status"], ename=reply.get("ename"),
                     silent=self.is_silent, started=record["t"])
         await self._finish(reply)
+        await self._leave_behind()
 
     async def _run_code(self):
         kernel = self.kernel
@@ -142,6 +144,20 @@ class Cell:
         kernel.note("end", msg_id=self.request.id, status=reply["status"], silent=self.is_silent)
         if self.payload and not self.payload[0]["keepkernel"]:
             asyncio.get_running_loop().call_later(0.1, kernel.exit, kernel.restarts)
+
+    async def _leave_behind(self):
+        """Something of a cell that has ended keeps the kernel from its next request, as a callback does."""
+        stubborn = "leftover_stubborn" in self.flags
+        if not stubborn and "leftover" not in self.flags:
+            return
+        kernel = self.kernel
+        kernel.armed = True
+        kernel.note("leftover", msg_id=self.request.id)
+        try:
+            await kernel.sleep(self.flags.get("leftover_stubborn") or self.flags.get("leftover") or 3600, swallow=stubborn)
+        except Interrupted:
+            kernel.note("leftover_interrupted", msg_id=self.request.id)
+        kernel.disarm()
 
     async def _send_reply(self, reply):
         if "drop_reply" in self.flags:
@@ -257,6 +273,16 @@ class Cell:
     async def _reply(self, rest):
         """reply CONTENT: a reply before the code's end, as the code itself can forge one."""
         self.kernel.reply(self.request, self.identity, Raw(rest or "{}"))
+
+    async def _forge_end(self, _):
+        """All that ends an execution, though the rest of the code still runs."""
+        await self._send_reply({"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []})
+        await self._send_idle(None)
+        self.flags["drop_reply"] = self.flags["drop_idle"] = None
+
+    async def _forge_status(self, rest):
+        """A status in Jupyter's name."""
+        self.kernel.iopub("status", {"execution_state": rest}, {})
 
     async def _forge(self, rest):
         """forge N SIZE: so many error replies, of that size each."""
@@ -415,7 +441,9 @@ BAD_FRAMES = {
 COMMANDS = {
     "print": Cell._print, "stderr": Cell._stderr, "result": Cell._result, "display": Cell._display,
     "display_buffers": Cell._display_buffers, "nan": Cell._nan, "message": Cell._message,
-    "reply": Cell._reply, "forge": Cell._forge, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get, "count": Cell._count,
+    "reply": Cell._reply, "forge": Cell._forge, "forge_end": Cell._forge_end,
+    "forge_status": Cell._forge_status, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get,
+    "count": Cell._count,
     "input": Cell._input, "ask": Cell._ask, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,
     "swallow": Cell._swallow, "error": Cell._raise, "die": Cell._die, "dead": Cell._dead, "ask_exit": Cell._ask_exit,
     "abort_next": Cell._abort_next, "foreign": Cell._foreign, "raw_frame": Cell._raw_frame,

@@ -102,7 +102,7 @@ def deaf_link(server, rounds):
         is_(len(server.jupyter.log(mark, ev="start", code="get x")), 1, "once")
 
 
-@scenario(many=5)
+@scenario(many=5, location="kexec_ready_timeout 30s; kexec_interrupt_timeout 8s;")
 def deaf_while_running(server, rounds):
     """A link through which nothing comes any more: what is known is told, and the context lives."""
     jupyter = server.jupyter
@@ -269,6 +269,7 @@ def died_again_and_again(server, rounds):
         ok(verdict(stream) in ("KernelNotReady", "ok"), "within kexec_ready_timeout", verdict(stream))
         at_most(took(stream), 10, "in time")
         jupyter.kernel(context, "set", silent_delay=0)
+        ok(verdict(server.run("print warm", context_id=context)) in ("ok", "KernelDied"), "its last death may be told yet")
         server.usable(context, limit=5)
 
 
@@ -374,7 +375,7 @@ def ready_too_late(server, rounds):
     jupyter = server.jupyter
     for i in range(rounds):
         context = server.create_context()
-        jupyter.kernel(context, "set", die_keeps_queue=True, autorestart_delay=0.1, start_delay=6)
+        jupyter.kernel(context, "set", die_keeps_queue=True, autorestart_delay=0.1, start_delay=4)
         jupyter.kernel(context, "foreign", seconds=20)
         code = "print late %d\nsleep 60" % i
         a = server.execute(code, context)

@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+"""A kernel that something keeps busy: what earlier code left running is ended, within a bound; somebody else's code never is."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from faults import *
+
+READY = 5                               # kexec_ready_timeout and kexec_interrupt_timeout, of faults.py
+INTERRUPT = 2
+
+# what leaves something behind, and whether an interrupt helps
+LEFT = {
+    "a callback": ("print a\nset x 1\nleftover", True),
+    "one that swallows interrupts": ("print a\nset x 1\nleftover_stubborn", False),
+    "a forged end": ("print a\nset x 1\nforge_end\nsleep 3600", True),
+    "a forged end, stubborn": ("print a\nset x 1\nforge_end\nswallow 3600", False),
+}
+
+
+def left_behind(server, name):
+    context = server.create_context()
+    code, helps = LEFT[name]
+    stream = server.run(code, context_id=context)
+    is_((verdict(stream), stream.text()), ("ok", "a\n"), name + ": its own execution ends well")
+    return context, helps
+
+
+def variable(server, context, helps, name):
+    stream = server.run("get x", context_id=context)
+    is_((verdict(stream), stream.text()), ("ok", "1\n") if helps else ("NameError", ""),
+        name + (": the variables are there" if helps else ": in a new process"))
+
+
+@scenario(many=5)
+def leaves(server, rounds):
+    """The client of the code that is held leaves: what holds the kernel is ended at once."""
+    jupyter = server.jupyter
+
+    def one(name):
+        context, helps = left_behind(server, name)
+        kernel = server.kernel(context)
+        mark = jupyter.mark()
+        a = server.execute("print never %s\nsleep 30" % name, context)
+        jupyter.wait(since=mark, ev="execute", kernel=kernel)
+        left = a.close()
+        b = gather([server.execute("print b", context)], 20)[0]
+        is_((verdict(b), b.text()), ("ok", "b\n") if helps else ("ContextRestarted", ""), name + ": who waits")
+        at_most(b.finished_at - left, 5 if helps else 5 + INTERRUPT, "in time")
+        server.usable(context)
+        variable(server, context, helps, name)
+
+    for i in range(rounds):
+        none(parallel([lambda n=n: one(n) for n in LEFT], 60), "all of them")
+
+
+@scenario(many=5)
+def patient(server, rounds):
+    """A client that waits is told after kexec_ready_timeout, in time, that its code may yet start; then it is ended."""
+    def one(name, env):
+        context, helps = left_behind(server, name)
+        a = gather([server.execute("print a\nsleep 30", context, env_vars={"A": "1"} if env else None)], 20)[0]
+        ok(verdict(a) == "KernelNotReady" and "held by what earlier code left running" in value(a), name + ": told",
+           repr((verdict(a), value(a))))
+        ok(("may yet start" in (value(a) or "")) != env, "and whether it runs", value(a))
+        ok(READY - 0.1 < took(a) < READY + 6, "after kexec_ready_timeout", "%.2f s" % took(a))
+        b = gather([server.execute("print b", context)], 20)[0]
+        ok(verdict(b) == "ok" or not helps and verdict(b) == "ContextRestarted", name + ": the next one", verdict(b))
+        at_most(b.finished_at - a.finished_at, 4 if helps else 4 + INTERRUPT, "in time")
+        server.usable(context)
+        variable(server, context, helps, name)
+
+    for i in range(rounds):
+        none(parallel([lambda n=n, e=e: one(n, e) for n in LEFT for e in (False, True)], 60), "all of them")
+
+
+@scenario(many=5)
+def interrupted(server, rounds):
+    """POST interrupt, and the request's own timeout: at once, and what is told is true."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for name in "a callback", "a forged end":
+            for how in "interrupt", "timeout":
+                context, helps = left_behind(server, name)
+                mark = jupyter.mark()
+                a = server.execute("print a\nsleep 30", context, timeout=1 if how == "timeout" else None)
+                jupyter.wait(since=mark, ev="execute")
+                if how == "interrupt":
+                    answer = server.request("POST", "/contexts/%s/interrupt" % context)
+                    ok(answer.status in (200, 504), "POST interrupt: the kernel is idle again, or not yet", repr(answer))
+                gather([a], 20)
+                is_(verdict(a), {"interrupt": "ExecutionInterrupted", "timeout": "ExecutionTimeout"}[how],
+                    "%s, %s: told" % (name, how))
+                ok("may yet start" in value(a), "what is known", value(a))
+                server.usable(context, limit=5)
+                variable(server, context, helps, name)
+
+
+@scenario(many=5)
+def forged_restart(server, rounds):
+    """Code that says in Jupyter's name that its kernel restarts, and goes on: the context is usable again within its bound."""
+    def one(state, rest):
+        context = server.create_context()
+        begun = time.monotonic()
+        a = gather([server.execute("print a\nforge_status %s\n%s" % (state, rest), context)], 20)[0]
+        is_(verdict(a), "KernelDied", "%s, %s: it is believed" % (state, rest))
+        for n in range(20):
+            b = gather([server.execute("print b", context)], 20)[0]
+            if verdict(b) == "ok":
+                break
+            ok(verdict(b) in ("KernelNotReady", "ContextRestarted"), "who comes is told", verdict(b))
+        is_(verdict(b), "ok", "it is usable again")
+        at_most(b.finished_at - begun, READY + INTERRUPT + 3, "in time")
+
+    for i in range(rounds):
+        none(parallel([lambda s=s, r=r: one(s, r) for s in ("restarting", "autorestarting", "starting")
+                       for r in ("sleep 3600", "swallow 3600")], 60), "all of them")
+
+
+@scenario(many=5)
+def stopped(server, rounds):
+    """A process that takes nothing at all any more, as one that was stopped by a signal: clients that come and go do
+    not keep the context from being repaired."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        server.run("print a\nleftover_stubborn", context_id=context)
+        mark = jupyter.mark()
+        begun = time.monotonic()
+        while not jupyter.log(mark, ev="kernel_restarted") and time.monotonic() - begun < 3 * (5 + INTERRUPT):
+            a = server.execute("print next", context)
+            time.sleep(0.7)             # this is how long they have patience
+            a.close()
+        at_most(time.monotonic() - begun, 5 + INTERRUPT, "it is restarted in time")
+        server.usable(context, limit=4)
+        is_(len(jupyter.log(mark, ev="kernel_restarted")), 1, "once")
+
+
+@scenario(many=5)
+def foreign(server, rounds):
+    """Somebody else's cell: never interrupted, nor its kernel restarted; who waits is told whose it is."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(3)
+        for context in contexts:
+            server.run("set x 1", context_id=context)
+        mark = jupyter.mark()
+        for context in contexts:
+            jupyter.kernel(context, "foreign", seconds=READY + 7)
+        jupyter.wait(count=3, since=mark, ev="start")
+        a = [server.execute("print a", contexts[0]), server.execute("print a", contexts[1], env_vars={"A": "1"}),
+             server.execute("print a", contexts[2])]
+        jupyter.wait(since=mark, ev="execute", kernel=server.kernel(contexts[2]), code="print a")
+        a[2].close()
+        b = server.execute("print b", contexts[0])
+        gather(a[:2], 20)
+        for stream in a[:2]:
+            ok(verdict(stream) == "KernelNotReady" and "somebody else's code" in value(stream), "told", value(stream))
+        gather([b], 20)
+        is_((verdict(b), b.text()), ("ok", "b\n"), "who waits runs when that one has ended")
+        ours = [r for r in jupyter.log(mark, ev="interrupt", landed="hit") if r["landed_code"] != "print a"]
+        is_(ours, [], "which was not interrupted")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nor was a kernel restarted")
+        for context in contexts:
+            server.usable(context, limit=6)
+            variable(server, context, True, "foreign")
+
+
+@scenario(many=3, location="kexec_queue size=64 timeout=8s; kexec_ready_timeout 20s;")
+def queue_is_told(server, rounds):
+    """What a request that waited in vain is told about what holds the kernel."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(2)
+        for context in contexts:
+            server.run("set x 1", context_id=context)
+        server.run("print a\nleftover", context_id=contexts[0])
+        mark = jupyter.mark()
+        jupyter.kernel(contexts[1], "foreign", seconds=14)
+        jupyter.wait(since=mark, ev="start")
+        a = [server.execute("print a", c) for c in contexts]
+        b = [server.execute("print b", c) for c in contexts]
+        gather(b, 20)
+        is_([verdict(s) for s in b], ["QueueTimeout"] * 2, "told")
+        ok("what earlier code left running" in value(b[0]), "a leftover", value(b[0]))
+        ok("somebody else's code" in value(b[1]), "somebody else", value(b[1]))
+        for stream in a:
+            stream.close()
+        for context in contexts:
+            server.usable(context, limit=12)
+
+
+@scenario(many=3)
+def barrier(server, rounds):
+    """Code that was interrupted leaves something behind, which holds up the fence: it is interrupted as well."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nset x 1\nleftover\nsleep 60", context)
+        a.wait_for("stdout")
+        mark = jupyter.mark()
+        left = a.close()
+        b = gather([server.execute("print b", context)], 20)[0]
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        at_most(b.finished_at - left, 5, "in time")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nothing was restarted")
+        variable(server, context, True, "barrier")
+
+
+@scenario(workers=2, many=3)
+def other_worker(server, rounds):
+    """The link of the worker that gets the slot was opened later: Jupyter tells whether somebody else is there at all."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for others in False, True:
+            context = server.create_context()
+            server.execute_on(0, "print a\nset x 1\nleftover 9", context).finish()
+            other = server.connect(server.kernel(context)) if others else None
+            mark = jupyter.mark()
+            a = server.execute_on(1, "print b", context)
+            jupyter.wait(since=mark, ev="ws_open")
+            a.close()
+            server.usable(context, "the next one runs", 12)
+            hit = len(jupyter.log(mark, ev="leftover_interrupted"))
+            is_(hit, int(not others), "it is not interrupted if somebody is" if others else "it is interrupted")
+            if other:
+                other.close()
+
+
+main()
