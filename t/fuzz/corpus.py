@@ -97,6 +97,8 @@ ANSWERS = {
                            {**NAME, 'kexec': 'x' * 34 + '\r\n'})],
     'epoch': [session(f'kexec-{ID}-x'), session(f'kexec-{ID}-{1 << 32}'),
               session(f'kexec-{ID}-')],
+    'serials': [session(name={**NAME, 'serial': n})
+                for n in ((1 << 63) - 1, 1 << 62, (1 << 53) + 1, 1 << 53)],
     'numbers': [session(name={**NAME, 'serial': -1, 'process': 1 << 40}),
                 session(name={**NAME, 'kind': 7}),
                 session(name={**NAME, 'process': -1})],
