@@ -119,4 +119,17 @@ def cleaned_up(server, rounds):
         is_(server.session(context), None, "and has no session")
 
 
+@scenario()
+def broken_from_inside(server, rounds):
+    """Code that breaks what the Python kernel itself needs: it ends, and the next one runs, in the same process."""
+    context = server.create_context()
+    is_(told(server.run("x = 7", context_id=context)), "ok", "x is set")
+    for code in ("import json\njson.dumps = None", "import builtins\nbuiltins.len = 5", "import time\ntime.sleep = None",
+                 "import asyncio\nasyncio.get_event_loop().stop()", "import sys\nsys.modules.clear()",
+                 "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E"):
+        a = server.run(code, context_id=context)
+        ok(told(a) in ("ok", "E", "TypeError", "AttributeError", "KeyError"), "it ends: %s" % code.splitlines()[-1], told(a))
+        is_(server.value("x", context), "7", "the next one runs")
+
+
 main(lambda workers: Server(workers, CONF))

@@ -1,8 +1,9 @@
 """What makes ipykernel hold whatever the user's code does; loaded by ipython_kernel_config.py, before there is a kernel."""
 
-from . import interrupts, streams
+from . import interrupts, mending, streams
 
 
 def install():
     interrupts.install()
     streams.install()
+    mending.install()
