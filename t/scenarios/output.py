@@ -145,7 +145,8 @@ def others_are_quick(server, rounds):
         reader.join()
         is_((told(a), result(a)), ("ok", "end"), "the large one ends")
         times.sort()
-        ok(len(times) > 3 and times[-1] < 1.5, "the others' answers are not late", "%r" % times[-5:])
+        ok(len(times) > 3, "others are answered meanwhile", "%r" % times)
+        within(times[-1], 1.5, "none of them late")
 
 
 @scenario()
