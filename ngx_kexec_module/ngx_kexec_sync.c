@@ -399,7 +399,9 @@ ngx_kexec_sync_handler(ngx_kexec_http_t *http)
         sessions = ngx_kexec_jupyter_parse_sessions(sync->pool, &http->body);
     }
 
-    if (sessions == NULL) {
+    if (sessions == NULL
+        || ngx_kexec_sync_order(sync->pool, sessions) != NGX_OK)
+    {
         ngx_kexec_sync_failed(sync, http);
         ngx_kexec_sync_next(sync);
         return;
@@ -407,7 +409,7 @@ ngx_kexec_sync_handler(ngx_kexec_http_t *http)
 
     answered = 1;
 
-    /* of two sessions of one context the younger one comes last */
+    /* from the youngest on; of one context, the one that is to have it */
 
     session = sessions->elts;
 

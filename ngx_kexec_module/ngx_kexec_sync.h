@@ -38,6 +38,14 @@ ngx_int_t ngx_kexec_sync_hold(ngx_http_request_t *r,
 ngx_int_t ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
     ngx_kexec_context_t *ctx);
 
+/*
+ * Of sessions that claim one id, the one of the highest epoch among those whose
+ * context was ready comes behind all others of that id: only one can have it.
+ * Else they keep the order of Jupyter's list, in which the youngest comes last.
+ * NGX_OK, NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_kexec_sync_order(ngx_pool_t *pool, ngx_array_t *sessions);
+
 /* deletes a context, unless it was used within kmcf's idle_timeout */
 void ngx_kexec_operation_expire(ngx_http_kexec_main_conf_t *kmcf,
     ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);

@@ -179,6 +179,27 @@ def forged_serials(server, rounds):
             is_(server.request("DELETE", "/contexts/" + context).status, 200, "they are deleted")
 
 
+@scenario(workers=(4,))
+def one_id_twice(server, rounds):
+    """Of sessions that claim one id, the last kernel that was prepared has it, not the session that was made last."""
+    context, other = server.create_context(), server.create_context()
+    server.rest("DELETE", "/api/sessions/" + server.session(context)["id"])
+    told(server.run("x = 'own'", context_id=context))               # in a new kernel, of a later epoch
+    told(server.run("x = 'other'", context_id=other))
+    session = server.session(context)
+    name, epoch = json.loads(session["name"]), int(session["path"].rpartition("-")[2])
+    before = contexts(server)
+    for forged, process in (epoch - 1, name["process"]), (epoch + 5, 0):
+        made = server.rest("POST", "/api/sessions", {
+            "path": "kexec-%s-%d" % (context, forged), "name": json.dumps({**name, "process": process}),
+            "type": "notebook", "kernel": {"name": "python3"}}).json()
+        isnt(made["id"], session["id"], "another session, %s" % made["path"][-3:])
+        again(server)
+        is_(server.value("x", context), "own", "the context has its own kernel")
+        is_(server.value("x", other), "other", "so has the other one")
+        is_(contexts(server), before, "the list is the same")
+
+
 @scenario(rounds=1, many=10, workers=(4,))
 def upgrade(server, rounds):
     """USR2: the new binary's workers find the contexts, what runs in the old ones ends there, complete."""
