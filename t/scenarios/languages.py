@@ -151,6 +151,15 @@ def nobody_to_ask(server, rounds):
         for code in codes * rounds:
             a = server.run(code, context_id=context)
             is_((told(a), shown(a)), ("ok", "0"), "%s: %r" % (language, code))
+    context = server.create_context(language="javascript")
+    for code in [
+        "const a = require('readline').createInterface({ input: process.stdin })\n"
+        "for (;;) await new Promise((answer) => a.question('name? ', answer))",
+        "const b = require('readline/promises').createInterface({ input: process.stdin })\n"
+        "for (;;) await b.question('name? ')",
+    ]:
+        a = server.run(code, context_id=context)
+        is_((told(a), "nobody to ask" in a.all()[-2].get("value", "")), ("Error", True), "%r fails" % code)
 
 
 main(lambda workers: Server(workers, "kexec_interrupt_timeout 5s;", default_contexts=""), workers=(1,))

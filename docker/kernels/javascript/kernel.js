@@ -3,9 +3,8 @@
 // {data} or {name, value, traceback}.
 //
 // No code of the user's runs in this realm, so Promise, JSON and the methods
-// of arrays are as they should be.  Objects of the user's realm (Object and
-// Array of node's functions among them) are looked at with care: a method that
-// they inherit may be the user's.
+// of arrays are as they should be.  What node's functions return is of the
+// user's realm: a method that it inherits may be the user's.
 
 'use strict';
 
@@ -25,7 +24,7 @@ const { Socket } = net;
 const { console } = user;
 const encode = ((encoder) => encoder.encode.bind(encoder))(new TextEncoder());
 const exit = process.reallyExit.bind(process);
-const { on, removeListener } = process;
+const { listeners, on } = process;
 
 
 // ---- what the user's code has closed or spoilt
@@ -79,8 +78,17 @@ const watch = (stream) => stream.on('finish', () => finished.add(stream));
 watch(process.stdout);
 watch(process.stderr);
 
+// Never without one: for a moment SIGINT would end the process.
+
 const listen = (name, listener) => {
-    Reflect.apply(removeListener, process, [name, listener]);
+    const all = Reflect.apply(listeners, process, [name]);
+
+    for (let i = 0; i < all.length; i++) {
+        if (all[i] === listener) {
+            return;
+        }
+    }
+
     Reflect.apply(on, process, [name, listener]);
 };
 
@@ -186,7 +194,6 @@ const evaluate = (expression) => new Promise((resolve, reject) => {
     }, done));
 });
 
-
 // A value in a list is not taken for a promise.
 
 const settled = (value) => new Promise((resolve, reject) => {
@@ -275,6 +282,10 @@ const outcome = async (code) => {
         return failure(value, details, code);
     }
 
+    if (Object(value) !== value) {      // runs no code to be shown
+        return { data: await bundle(value) };
+    }
+
     // Waited for at once, or node takes its rejection for one that nobody
     // handles.
 
@@ -289,7 +300,7 @@ const run = async (code) => {
 
     } catch (error) {
         if (error === INTERRUPTED ||
-            error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+            told(() => error.code) === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
         {
             return INTERRUPTED;
         }

@@ -77,6 +77,23 @@ hide('$$', {
 });
 
 
+// Standard input is at its end, where node would wait for an answer for ever.
+
+for (const { prototype } of [require('readline').Interface,
+                             require('readline/promises').Interface]) {
+    const { question } = prototype;
+
+    prototype.question = Object.assign(function (...asked) {
+        if (this.input === process.stdin) {
+            throw new Error('the code asks for input, and there is nobody ' +
+                            'to ask');
+        }
+
+        return question.apply(this, asked);
+    }, question);
+}
+
+
 // ---- what kernel.js needs of this realm
 
 load(join(__dirname, 'kernel.js'), {
