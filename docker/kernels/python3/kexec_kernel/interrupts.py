@@ -37,7 +37,7 @@ TRACEBACK_TIME = 0.25                   # seconds
 
 # Modules whose code is left alone, and those that run on behalf of anybody.
 KERNEL = {"ipykernel", "jupyter_client", "tornado", "zmq"}
-ANYBODY = {"asyncio", "concurrent", "contextlib", "functools", "threading", "traitlets", "IPython"}
+ANYBODY = {"asyncio", "concurrent", "contextlib", "functools", "threading", "traitlets", "IPython", "kexec_kernel"}
 
 AGAIN = signal.SIGRTMAX                 # never sent, only simulated
 AGAIN_AFTER = 0.001                     # seconds
