@@ -342,6 +342,7 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
 
     ex->env_set = 0;
     ex->recover = 0;
+    ex->held = NGX_KEXEC_HELD_NOT;
 
     /* an interrupt that is on its way reaches nobody */
 
@@ -349,6 +350,7 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
     ex->fence.sent = 0;
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_HELD);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
 
@@ -367,12 +369,13 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (ex->state < NGX_KEXEC_EX_SENT && ex->cancel == NGX_KEXEC_CANCEL_NONE) {
-        ngx_kexec_session(ex);
-        return;
-    }
+    if (ex->state < NGX_KEXEC_EX_SENT && !ex->ask.sent) {
 
-    if (ex->state < NGX_KEXEC_EX_SENT) {
+        if (ex->cancel == NGX_KEXEC_CANCEL_NONE) {
+            ngx_kexec_session(ex);
+            return;
+        }
+
         ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
                        "interrupted before its code ran");
 
@@ -380,8 +383,8 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
         ngx_kexec_tell(ex, "KernelDied", "the kernel is not there any more "
                        "(Jupyter gave it up or was restarted, or somebody "
                        "deleted it), its variables are lost; the code %s",
-                       ex->state == NGX_KEXEC_EX_SENT
-                       ? "may or may not have run" : "was running");
+                       ex->state == NGX_KEXEC_EX_BUSY
+                       ? "was running" : "may or may not have run");
 
         if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
             ex->outcome = NGX_KEXEC_STATUS_DIED;
