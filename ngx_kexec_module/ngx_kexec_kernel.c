@@ -23,6 +23,8 @@ static ngx_int_t ngx_kexec_kernel_write(ngx_kexec_kernel_t *kernel,
 static void ngx_kexec_kernel_opened(ngx_kexec_link_t *link);
 static void ngx_kexec_kernel_message(ngx_kexec_link_t *link,
     ngx_kexec_message_t *msg);
+static void ngx_kexec_kernel_lost(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_kernel_lost_e lost);
 static void ngx_kexec_kernel_closed(ngx_kexec_link_t *link,
     ngx_uint_t status, const char *reason);
 static void ngx_kexec_kernel_sweep(ngx_event_t *ev);
@@ -114,6 +116,7 @@ ngx_kexec_kernel_take(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx,
     kernel->server.timeout = server->timeout;
 
     kernel->max_message = max_message;
+    kernel->lost = NGX_KEXEC_KERNEL_HERE;
     kernel->user = user;
     kernel->data = data;
 
@@ -383,7 +386,6 @@ ngx_kexec_kernel_opened(ngx_kexec_link_t *link)
 static void
 ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
 {
-    ngx_uint_t           dead;
     ngx_kexec_kernel_t  *kernel;
 
     kernel = ngx_kexec_link_data(link);
@@ -408,9 +410,7 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
 
         /* all that is seen of a restart that somebody asks Jupyter for */
 
-        ngx_kexec_zone_kernel_lost(kernel->zone, &kernel->context,
-                                   &kernel->id, 0);
-        kernel->fresh = 1;
+        ngx_kexec_kernel_lost(kernel, NGX_KEXEC_KERNEL_RESTARTED);
         return;
     }
 
@@ -428,21 +428,37 @@ ngx_kexec_kernel_message(ngx_kexec_link_t *link, ngx_kexec_message_t *msg)
 
     case NGX_KEXEC_STATE_RESTARTING:
     case NGX_KEXEC_STATE_AUTORESTARTING:
-        dead = 0;
-        break;
+        ngx_kexec_kernel_lost(kernel, NGX_KEXEC_KERNEL_RESTARTED);
+        return;
 
     case NGX_KEXEC_STATE_DEAD:
-        dead = 1;
-        break;
+        ngx_kexec_kernel_lost(kernel, NGX_KEXEC_KERNEL_DEAD);
+        return;
 
     default:
         return;
     }
+}
+
+
+/*
+ * Code can say so as often as it likes: all workers wait for the zone's lock,
+ * so it is taken only for what is news.
+ */
+
+static void
+ngx_kexec_kernel_lost(ngx_kexec_kernel_t *kernel,
+    ngx_kexec_kernel_lost_e lost)
+{
+    if (lost <= kernel->lost) {
+        return;
+    }
+
+    kernel->lost = lost;
+    kernel->fresh = 1;
 
     ngx_kexec_zone_kernel_lost(kernel->zone, &kernel->context, &kernel->id,
-                               dead);
-
-    kernel->fresh = 1;
+                               lost == NGX_KEXEC_KERNEL_DEAD);
 }
 
 

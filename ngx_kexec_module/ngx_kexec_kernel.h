@@ -39,6 +39,15 @@ typedef struct {
 } ngx_kexec_kernel_user_t;
 
 
+/* what an idle kernel has said of its process since it was used last */
+
+typedef enum {
+    NGX_KEXEC_KERNEL_HERE = 0,
+    NGX_KEXEC_KERNEL_RESTARTED,
+    NGX_KEXEC_KERNEL_DEAD
+} ngx_kexec_kernel_lost_e;
+
+
 struct ngx_kexec_kernel_s {
     ngx_kexec_zone_t           *zone;
     ngx_kexec_ref_t             context;
@@ -61,6 +70,7 @@ struct ngx_kexec_kernel_s {
     ngx_str_t                   session;    /* of message headers */
     ngx_str_t                   session_id; /* of the link */
     size_t                      max_message;
+    ngx_kexec_kernel_lost_e     lost;
     ngx_kexec_kernel_user_t    *user;
     void                       *data;
     ngx_event_t                 freeing;

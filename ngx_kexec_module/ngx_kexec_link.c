@@ -731,6 +731,8 @@ ngx_kexec_link_finalize(ngx_kexec_link_t *link)
 static void
 ngx_kexec_link_free(ngx_kexec_link_t *link)
 {
+    ngx_kexec_link_log_untold(link);
+
     if (link->timer.timer_set) {
         ngx_del_timer(&link->timer);
     }

@@ -13,10 +13,18 @@
 /* memory for long messages is kept for the next one up to this size */
 #define NGX_KEXEC_LINK_KEEP  (256 * 1024)
 
+/* of messages that are skipped for the same reason, one is told in this time */
+#define NGX_KEXEC_LINK_TOLD_TIME  60000
+
 
 static void ngx_kexec_link_begin_frame(ngx_kexec_link_t *link);
 static ngx_int_t ngx_kexec_link_reserve(ngx_kexec_link_t *link, size_t size);
-static void ngx_kexec_link_skip(ngx_kexec_link_t *link, const char *reason);
+static void ngx_kexec_link_skip(ngx_kexec_link_t *link,
+    ngx_kexec_link_skip_e why);
+static void ngx_kexec_link_log_skipped(ngx_kexec_link_t *link,
+    ngx_kexec_link_skip_e why, uint64_t len);
+static void ngx_kexec_link_log_number(ngx_kexec_link_t *link,
+    ngx_kexec_link_skip_e why);
 static ngx_int_t ngx_kexec_link_process_data(ngx_kexec_link_t *link);
 static void ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes);
 static void ngx_kexec_link_tell_skipped(ngx_kexec_link_t *link);
@@ -25,6 +33,13 @@ static ngx_int_t ngx_kexec_link_process_close(ngx_kexec_link_t *link);
 static void ngx_kexec_link_send_pong(ngx_kexec_link_t *link);
 static u_char *ngx_kexec_link_control_frame(u_char *p, ngx_uint_t opcode,
     u_char *payload, size_t len);
+
+
+static const char  *ngx_kexec_link_skips[] = {
+    "longer than kexec_max_message",
+    "no memory",
+    "malformed"
+};
 
 
 ngx_int_t
@@ -100,7 +115,7 @@ ngx_kexec_link_begin_frame(ngx_kexec_link_t *link)
     }
 
     if (link->rest > link->max_message - link->len) {
-        ngx_kexec_link_skip(link, "it is too long");
+        ngx_kexec_link_skip(link, NGX_KEXEC_LINK_LONG);
         return;
     }
 
@@ -110,7 +125,7 @@ ngx_kexec_link_begin_frame(ngx_kexec_link_t *link)
     }
 
     if (ngx_kexec_link_reserve(link, link->len + link->rest) != NGX_OK) {
-        ngx_kexec_link_skip(link, "no memory");
+        ngx_kexec_link_skip(link, NGX_KEXEC_LINK_NO_MEMORY);
         return;
     }
 
@@ -151,11 +166,9 @@ ngx_kexec_link_reserve(ngx_kexec_link_t *link, size_t size)
 
 
 static void
-ngx_kexec_link_skip(ngx_kexec_link_t *link, const char *reason)
+ngx_kexec_link_skip(ngx_kexec_link_t *link, ngx_kexec_link_skip_e why)
 {
-    ngx_log_error(NGX_LOG_ERR, &link->log, 0,
-                  "message from kernel of at least %uL bytes was skipped: %s",
-                  link->len + link->rest, reason);
+    ngx_kexec_link_log_skipped(link, why, link->len + link->rest);
 
     if (link->message) {
         ngx_free(link->message);
@@ -164,6 +177,53 @@ ngx_kexec_link_skip(ngx_kexec_link_t *link, const char *reason)
     }
 
     link->skip = 1;
+}
+
+
+/* a kernel can send as many as it likes, also while nobody uses it */
+
+static void
+ngx_kexec_link_log_skipped(ngx_kexec_link_t *link, ngx_kexec_link_skip_e why,
+    uint64_t len)
+{
+    if (link->told[why]
+        && ngx_current_msec - link->told[why] < NGX_KEXEC_LINK_TOLD_TIME)
+    {
+        link->untold[why]++;
+        return;
+    }
+
+    ngx_kexec_link_log_number(link, why);
+
+    ngx_log_error(NGX_LOG_WARN, &link->log, 0,
+                  "message from kernel of %uL bytes or more was skipped: %s",
+                  len, ngx_kexec_link_skips[why]);
+
+    link->told[why] = ngx_current_msec ? ngx_current_msec : 1;
+}
+
+
+static void
+ngx_kexec_link_log_number(ngx_kexec_link_t *link, ngx_kexec_link_skip_e why)
+{
+    if (link->untold[why]) {
+        ngx_log_error(NGX_LOG_WARN, &link->log, 0,
+                      "%ui more messages from kernel were skipped: %s",
+                      link->untold[why], ngx_kexec_link_skips[why]);
+
+        link->untold[why] = 0;
+    }
+}
+
+
+void
+ngx_kexec_link_log_untold(ngx_kexec_link_t *link)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_KEXEC_LINK_SKIPS; i++) {
+        ngx_kexec_link_log_number(link, i);
+    }
 }
 
 
@@ -254,9 +314,7 @@ ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes)
     }
 
     if (ngx_kexec_message_parse(bytes, format, &msg) != NGX_OK) {
-        ngx_log_error(NGX_LOG_WARN, &link->log, 0,
-                      "message from kernel of %uz bytes was skipped: "
-                      "it is malformed", bytes->len);
+        ngx_kexec_link_log_skipped(link, NGX_KEXEC_LINK_MALFORMED, bytes->len);
         ngx_kexec_link_tell_skipped(link);
         return;
     }

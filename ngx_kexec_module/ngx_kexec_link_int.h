@@ -38,6 +38,16 @@ typedef enum {
 } ngx_kexec_link_state_e;
 
 
+/* why a message was skipped */
+
+typedef enum {
+    NGX_KEXEC_LINK_LONG = 0,
+    NGX_KEXEC_LINK_NO_MEMORY,
+    NGX_KEXEC_LINK_MALFORMED,
+    NGX_KEXEC_LINK_SKIPS
+} ngx_kexec_link_skip_e;
+
+
 /* a frame on its way out, allocated together with its bytes */
 
 typedef struct {
@@ -80,6 +90,9 @@ struct ngx_kexec_link_s {
     u_char                      control[NGX_KEXEC_WS_CONTROL + 1];
     size_t                      control_len;
 
+    ngx_msec_t                  told[NGX_KEXEC_LINK_SKIPS]; /* 0: never */
+    ngx_uint_t                  untold[NGX_KEXEC_LINK_SKIPS];
+
     ngx_chain_t                *out;
     ngx_chain_t               **last_out;
     ngx_kexec_link_out_t        pong;
@@ -103,6 +116,9 @@ void ngx_kexec_link_random(u_char *p, size_t len);
 
 /* NGX_AGAIN, NGX_ERROR, or NGX_DONE: a handler has closed the link */
 ngx_int_t ngx_kexec_link_process_frames(ngx_kexec_link_t *link);
+
+/* says in the log how many messages were skipped that were not told there */
+void ngx_kexec_link_log_untold(ngx_kexec_link_t *link);
 
 ngx_kexec_link_out_t *ngx_kexec_link_alloc(ngx_kexec_link_t *link,
     size_t size);
