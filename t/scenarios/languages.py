@@ -143,7 +143,9 @@ def nobody_to_ask(server, rounds):
     """Code that reads its standard input is at the end of it, and does not wait."""
     for language, codes in {
         "javascript": ["require('fs').readFileSync(0, 'utf8').length",
-                       "for await (const line of require('readline').createInterface({ input: process.stdin })); 0"],
+                       "for await (const line of require('readline').createInterface({ input: process.stdin })); 0",
+                       "for await (const line of require('readline').createInterface({ input: process.stdin })); 0",
+                       "await new Promise((ended) => process.stdin.on('end', ended).resume()); 0"],
         "typescript": ["for await (const chunk of process.stdin); 0"],
         "bash": ["read line; echo ${#line}", "cat | wc -c"],
     }.items():

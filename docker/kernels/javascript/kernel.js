@@ -11,6 +11,7 @@
 const fs = require('fs');
 const inspector = require('inspector');
 const net = require('net');
+const { Readable } = require('stream');
 const { inspect, TextEncoder, types: { isNativeError } } = require('util');
 const { setImmediate } = require('timers');
 const vm = require('vm');
@@ -99,8 +100,31 @@ const objects = user.Object.prototype;
 const cleanse = () => ['then', 'toJSON'].forEach(
     (name) => Reflect.deleteProperty(objects, name));
 
+// Standard input is at its end for each piece of code anew: node waits for ever
+// where somebody reads on who comes after the end.
+
+let stdin = null;
+
+const getStdin = () => {
+    if (!stdin) {
+        stdin = new Readable({ read() {} });
+        stdin.fd = 0;
+        stdin.push(null);
+    }
+
+    return stdin;
+};
+
+Object.defineProperty(process, 'stdin', {
+    get: getStdin, configurable: true, enumerable: true,
+    set: (value) => Object.defineProperty(process, 'stdin', {
+        value, writable: true, configurable: true, enumerable: true,
+    }),
+});
+
 const prepare = () => {
     try {
+        stdin = null;
         cleanse();
         isOpen(0) || openSync('/dev/null');
         streams.forEach(reopen);
