@@ -123,14 +123,11 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
 
     case NGX_KEXEC_EX_BUSY:
 
-        if (ex->ask.reply) {
+        if (ex->ask.reply && ex->client == NULL) {
 
-            /* it has ended: only its output is waited for */
+            /* only its output is waited for, and by nobody */
 
-            if (ex->client == NULL) {
-                ngx_kexec_run_end(ex);
-            }
-
+            ngx_kexec_run_end(ex);
             return;
         }
 
@@ -212,7 +209,7 @@ ngx_kexec_may_interrupt(ngx_kexec_execution_t *ex)
         break;
     }
 
-    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->ask.reply
+    return ex->state == NGX_KEXEC_EX_BUSY && ex->cancel && !ex->over
            && !ex->ask.idle;
 }
 
@@ -222,7 +219,10 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
 
-    if (!ngx_kexec_may_interrupt(ex)) {
+    if (!ngx_kexec_may_interrupt(ex)
+        || (ex->state == NGX_KEXEC_EX_BUSY
+            && !ngx_kexec_run_goes_on(ex, NGX_KEXEC_WAIT_INTERRUPT)))
+    {
         return;
     }
 
@@ -458,6 +458,12 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
     case NGX_KEXEC_EX_BUSY:
 
+        if (ex->state == NGX_KEXEC_EX_BUSY
+            && !ngx_kexec_run_goes_on(ex, NGX_KEXEC_WAIT_STUCK))
+        {
+            return;
+        }
+
         if (!ex->kernel->open && ex->unheard) {
 
             /* Jupyter is not there: nothing can be restarted */
@@ -662,7 +668,7 @@ ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict)
     ngx_kexec_tell_end(ex);
 
     if ((ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY)
-        && !ex->ask.reply)
+        && !ex->over)
     {
         /* nobody interrupts the code: a new process ends it, if one comes */
 

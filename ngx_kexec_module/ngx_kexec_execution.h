@@ -125,12 +125,12 @@ typedef struct {
 
 /* what is known of how the code ended, and not told yet; see _verdict.c */
 
-typedef struct ngx_kexec_held_s  ngx_kexec_held_t;
+typedef struct ngx_kexec_kept_s  ngx_kexec_kept_t;
 
 typedef struct {
     ngx_str_t                   reply;          /* content, of an error */
-    ngx_kexec_held_t           *held;           /* from an iopub error on */
-    ngx_kexec_held_t          **last;
+    ngx_kexec_kept_t           *held;           /* from an iopub error on */
+    ngx_kexec_kept_t          **last;
     size_t                      size;           /* behind the first */
 } ngx_kexec_verdict_t;
 
@@ -208,6 +208,7 @@ struct ngx_kexec_execution_s {
     ngx_msec_t                  entered;
     ngx_msec_t                  started;        /* code was first sent */
     ngx_msec_t                  heard;          /* last message of the code */
+    ngx_msec_t                  doubted;        /* its reply, since when */
 
     ngx_event_t                 timer;
     ngx_event_t                 freeing;
@@ -226,6 +227,7 @@ struct ngx_kexec_execution_s {
     unsigned                    held_asks:1;    /* for links, see there */
     unsigned                    unanswered:1;   /* one may come yet */
     unsigned                    exits:1;        /* the process, by itself */
+    unsigned                    over:1;         /* replied, and a fence did */
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
@@ -336,6 +338,8 @@ void ngx_kexec_run_message(ngx_kexec_execution_t *ex,
 void ngx_kexec_run_fence(ngx_kexec_execution_t *ex);
 void ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
 void ngx_kexec_run_end(ngx_kexec_execution_t *ex);
+ngx_uint_t ngx_kexec_run_goes_on(ngx_kexec_execution_t *ex,
+    ngx_kexec_wait_e wait);
 void ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
 
 /*

@@ -94,15 +94,6 @@ ngx_kexec_run_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
         ngx_kexec_verdict_reply(ex, msg, &reply);
 
-        /*
-         * The code has ended, however long its output and idle are on their
-         * way: it is out of time no more, and nothing is to be interrupted.
-         */
-
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_TIMEOUT);
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
-
         if (ex->client == NULL) {
             ngx_kexec_run_end(ex);
             return;
@@ -269,7 +260,10 @@ ngx_kexec_run_end(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (ex->interrupts) {
+    if (ex->interrupts || (ex->ask.reply && !ex->ask.idle && !ex->over)) {
+
+        /* or its client left, and all that says that it ended is its reply */
+
         ngx_kexec_barrier(ex);
         return;
     }
@@ -339,6 +333,19 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
     }
 
     if (ex->state == NGX_KEXEC_EX_BUSY) {
+
+        if (ex->ask.reply && ex->fence.reply && !ex->over) {
+
+            /*
+             * However long its output and idle are on their way, it is out of
+             * time no more, and nothing is to be interrupted.
+             */
+
+            ex->over = 1;
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_TIMEOUT);
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+        }
 
         if (ex->ask.idle && ex->interrupts) {
 
@@ -429,6 +436,10 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_TIMEOUT:
 
+        if (!ngx_kexec_run_goes_on(ex, wait)) {
+            return;
+        }
+
         if (ex->state == NGX_KEXEC_EX_BUSY) {
             ngx_kexec_tell(ex, "ExecutionTimeout", "the execution was "
                            "interrupted after its timeout of %M.%03M s",
@@ -518,6 +529,44 @@ static ngx_uint_t
 ngx_kexec_run_other_process(ngx_kexec_execution_t *ex)
 {
     return ex->process == 0 || ex->process != ex->ctx.process;
+}
+
+
+/*
+ * Is there code to be interrupted?  A reply says that there is none, but code
+ * can send one in the kernel's name and go on, so a fence has to come back as
+ * well, in the time after which "wait" comes here again.
+ */
+
+ngx_uint_t
+ngx_kexec_run_goes_on(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
+{
+    ngx_msec_t  ms;
+
+    if (!ex->ask.reply) {
+        return 1;
+    }
+
+    if (ex->over) {
+        return 0;
+    }
+
+    if (ex->doubted == 0) {
+        ex->doubted = ngx_current_msec;
+
+        if (!ex->fence.sent) {
+            ngx_kexec_fence(ex);
+        }
+    }
+
+    ms = ngx_current_msec - ex->doubted;
+
+    if (ms < NGX_KEXEC_QUIET_TIME) {
+        ngx_kexec_wait(ex, wait, NGX_KEXEC_QUIET_TIME - ms);
+        return 0;
+    }
+
+    return 1;
 }
 
 

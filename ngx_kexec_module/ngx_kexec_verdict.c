@@ -25,8 +25,8 @@
 #define NGX_KEXEC_VERDICT_SIZE  65536
 
 
-struct ngx_kexec_held_s {
-    ngx_kexec_held_t           *next;
+struct ngx_kexec_kept_s {
+    ngx_kexec_kept_t           *next;
     ngx_kexec_message_t         msg;        /* its bytes follow */
 };
 
@@ -34,8 +34,8 @@ struct ngx_kexec_held_s {
 static ngx_int_t ngx_kexec_verdict_hold(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
 static void ngx_kexec_verdict_flush(ngx_kexec_execution_t *ex,
-    ngx_kexec_held_t *confirmed);
-static ngx_kexec_held_t *ngx_kexec_verdict_find(ngx_kexec_execution_t *ex,
+    ngx_kexec_kept_t *confirmed);
+static ngx_kexec_kept_t *ngx_kexec_verdict_find(ngx_kexec_execution_t *ex,
     ngx_kexec_reply_t *reply);
 static void ngx_kexec_verdict_keep(ngx_kexec_execution_t *ex,
     ngx_kexec_message_t *msg);
@@ -131,7 +131,7 @@ void
 ngx_kexec_verdict_reply(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg,
     ngx_kexec_reply_t *reply)
 {
-    ngx_kexec_held_t  *held;
+    ngx_kexec_kept_t  *held;
 
     ngx_kexec_verdict_drop(ex);
 
@@ -185,7 +185,7 @@ ngx_kexec_verdict_release(ngx_kexec_execution_t *ex)
 void
 ngx_kexec_verdict_end(ngx_kexec_execution_t *ex)
 {
-    ngx_kexec_held_t     *held;
+    ngx_kexec_kept_t     *held;
     ngx_kexec_reply_t     none;
     ngx_kexec_message_t   msg;
 
@@ -213,12 +213,12 @@ ngx_kexec_verdict_hold(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 {
     size_t                size;
     u_char               *p;
-    ngx_kexec_held_t     *held;
+    ngx_kexec_kept_t     *held;
     ngx_kexec_verdict_t  *v;
 
     v = &ex->verdict;
 
-    size = sizeof(ngx_kexec_held_t) + msg->header.len + msg->content.len;
+    size = sizeof(ngx_kexec_kept_t) + msg->header.len + msg->content.len;
 
     if (v->held) {
 
@@ -239,7 +239,7 @@ ngx_kexec_verdict_hold(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     held->next = NULL;
     held->msg = *msg;
 
-    p = (u_char *) held + sizeof(ngx_kexec_held_t);
+    p = (u_char *) held + sizeof(ngx_kexec_kept_t);
 
     held->msg.header.data = p;
     p = ngx_cpymem(p, msg->header.data, msg->header.len);
@@ -267,9 +267,9 @@ ngx_kexec_verdict_hold(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 /* all that is held is told in order, errors but the confirmed one as stderr */
 
 static void
-ngx_kexec_verdict_flush(ngx_kexec_execution_t *ex, ngx_kexec_held_t *confirmed)
+ngx_kexec_verdict_flush(ngx_kexec_execution_t *ex, ngx_kexec_kept_t *confirmed)
 {
-    ngx_kexec_held_t  *held;
+    ngx_kexec_kept_t  *held;
 
     while (ex->verdict.held) {
 
@@ -289,11 +289,11 @@ ngx_kexec_verdict_flush(ngx_kexec_execution_t *ex, ngx_kexec_held_t *confirmed)
 
 /* which of the errors that are held is the reply's: rather a later one */
 
-static ngx_kexec_held_t *
+static ngx_kexec_kept_t *
 ngx_kexec_verdict_find(ngx_kexec_execution_t *ex, ngx_kexec_reply_t *reply)
 {
     ngx_uint_t          same, best;
-    ngx_kexec_held_t   *held, *found;
+    ngx_kexec_kept_t   *held, *found;
     ngx_kexec_reply_t   error;
 
     found = NULL;

@@ -166,6 +166,29 @@ def many_replies(server, rounds):
         is_((told(b), b.text()), ("ok", "b\n"), "the next one runs")
 
 
+@scenario(rounds=1, many=10, location="kexec_interrupt_timeout 6s;")
+def forged_reply(server, rounds):
+    """A reply alone stops neither the timeout nor an interrupt: the code that sent it runs on."""
+    forged = 'reply {"status": "ok"}\nprint a\n'
+    for i in range(rounds):
+        one, two, three = server.contexts(3)
+        for context in one, two, three:
+            server.run("set v kept", context_id=context)
+        a = server.execute(forged + "sleep 60", one, timeout=0.5)
+        b = server.execute(forged + "sleep 60", two)
+        c = server.execute(forged + "swallow 60", three, timeout=0.5)
+        b.wait_for("stdout")
+        asked = server.stream("POST", "/contexts/%s/interrupt" % two)
+        gather([a, b, c, asked], 20)
+        is_((verdict(a), a.text()), ("ExecutionTimeout", "a\n"), "the timeout is told")
+        at_most(took(a), 4, "in time")
+        is_((verdict(b), asked.answer().status), ("KeyboardInterrupt", 200), "it can be interrupted")
+        is_(verdict(c), "ExecutionTimeout", "one that swallows interrupts is told, too")
+        is_([server.run("get v", context_id=context).text() for context in (one, two)], ["kept\n"] * 2,
+            "the variables are kept")
+        is_(verdict(gather([server.execute("get v", three)], 10)[0]), "NameError", "or else the kernel is another one")
+
+
 @scenario(rounds=1, many=10, default_contexts="python")
 def exits(server, rounds):
     """Code that asked for the end of its process: restarted once, at once, whatever Jupyter says; nobody is told an error."""
