@@ -538,8 +538,13 @@ ngx_kexec_message_empty_text(ngx_str_t *value)
 static ngx_uint_t
 ngx_kexec_message_same(ngx_str_t *one, ngx_str_t *two)
 {
-    return one->len == two->len
-           && ngx_memcmp(one->data, two->data, one->len) == 0;
+    if (one->len != two->len) {
+        return 0;
+    }
+
+    /* of what is not there, there is no data either */
+
+    return one->len == 0 || ngx_memcmp(one->data, two->data, one->len) == 0;
 }
 
 
