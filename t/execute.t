@@ -84,12 +84,12 @@ Content-Type: application/json
 
 === TEST 5: everything is ASCII, and text is what it was
 --- request eval
-qq(POST /execute\n{"code": "print \xc3\xa9 \xf0\x9f\x8e\x89 \\u2028 \\u0000 \\"q\\" \\\\"})
+qq(POST /execute\n{"code": "print \xc3\xa9 \xf0\x9f\x8e\x89 \\u2028 \\u007f \\"q\\" \\\\"})
 --- more_headers
 Content-Type: application/json
 --- response_body_like eval
 qr/\A.*
-\{"type": "stdout", "text": "\\u00e9 \\ud83c\\udf89 \\u2028 \\u0000 \\"q\\" \\\\\\n", .*
+\{"type": "stdout", "text": "\\u00e9 \\ud83c\\udf89 \\u2028 \\u007f \\"q\\" \\\\\\n", .*
 \{"type": "end_of_execution"\}
 \z/
 
