@@ -329,6 +329,13 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
         return;
     }
 
+    if (ex->unended && ex->state == NGX_KEXEC_EX_BUSY
+        && (http->status || http->connected))
+    {
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
     if (!ngx_kexec_may_interrupt(ex)) {
         return;
     }

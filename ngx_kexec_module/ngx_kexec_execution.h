@@ -51,6 +51,9 @@ typedef enum {
 #define NGX_KEXEC_ORPHAN_TIME       300
 #define NGX_KEXEC_ORPHAN_LATE_TIME  2000
 
+/* a fence that is not back is sent once more */
+#define NGX_KEXEC_FENCE_TIME        1000
+
 /* the fence is not back for this long: something keeps the kernel busy */
 #define NGX_KEXEC_HELD_TIME         2000
 
@@ -120,6 +123,7 @@ typedef struct {
     unsigned                    reply:1;
     unsigned                    idle:1;
     unsigned                    late:1;         /* was to be repeated */
+    unsigned                    half:1;         /* half back for as long */
 } ngx_kexec_ask_t;
 
 
@@ -229,6 +233,8 @@ struct ngx_kexec_execution_s {
     unsigned                    exits:1;        /* the process, by itself */
     unsigned                    over:1;         /* replied, and a fence did */
     unsigned                    ending:1;       /* when asking is over */
+    unsigned                    suspect:1;      /* idle, Jupyter said */
+    unsigned                    unended:1;      /* its end will not be told */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    other:1;        /* link of another session */

@@ -96,6 +96,16 @@ static ngx_kexec_message_word_t  ngx_kexec_message_replies[] = {
 };
 
 
+/* Python's, and those of docker/kernels */
+
+static ngx_kexec_message_word_t  ngx_kexec_message_in_orders[] = {
+    { "ipython", 1 },
+    { "kexec_bash", 1 },
+    { "kexec_node", 1 },
+    { NULL, 0 }
+};
+
+
 /* the texts of a request, in order, with what stands between them */
 
 static ngx_str_t  ngx_kexec_message_header_id =
@@ -356,6 +366,22 @@ ngx_kexec_message_request(ngx_kexec_message_t *msg, ngx_str_t *session,
     if (ngx_kexec_json_member(&msg->parent, "msg_type", &value) == NGX_OK) {
         (void) ngx_kexec_json_string(&value, type);
     }
+}
+
+
+ngx_uint_t
+ngx_kexec_message_in_order(ngx_kexec_message_t *msg)
+{
+    ngx_str_t  value, inside;
+
+    if (ngx_kexec_json_member(&msg->content, "implementation", &value)
+        != NGX_OK
+        || ngx_kexec_json_string(&value, &inside) != NGX_OK)
+    {
+        return 0;
+    }
+
+    return ngx_kexec_message_word(ngx_kexec_message_in_orders, &inside);
 }
 
 

@@ -125,6 +125,13 @@ ngx_int_t ngx_kexec_message_parse(ngx_str_t *bytes, ngx_kexec_format_e format,
 void ngx_kexec_message_request(ngx_kexec_message_t *msg, ngx_str_t *session,
     ngx_str_t *type);
 
+/*
+ * Is a kernel_info_reply that of an implementation which takes one request of
+ * the shell channel after the other, also where code awaits something?  Only
+ * those are named that are known to.
+ */
+ngx_uint_t ngx_kexec_message_in_order(ngx_kexec_message_t *msg);
+
 /* the execution_state of a status message */
 ngx_kexec_state_e ngx_kexec_message_state(ngx_kexec_message_t *msg);
 

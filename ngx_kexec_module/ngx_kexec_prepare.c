@@ -10,9 +10,6 @@
 #include <ngx_kexec_execution.h>
 
 
-/* a fence that is not back is sent once more */
-#define NGX_KEXEC_FENCE_TIME    1000
-
 /* the longest pause between two tries to open a link */
 #define NGX_KEXEC_CONNECT_TIME  1000
 
@@ -364,6 +361,7 @@ ngx_kexec_fence_again(ngx_kexec_execution_t *ex)
     }
 
     ex->fence.late = 1;
+    ex->fence.half = ex->fence.reply || ex->fence.idle;
 
     if (ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY) {
         ngx_kexec_run_fence(ex);
@@ -559,6 +557,8 @@ ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     if (process == 0 || process == ex->ctx.process) {
         return;
     }
+
+    ex->ctx.in_order = ngx_kexec_message_in_order(msg);
 
     if (ex->ctx.process) {
         ngx_log_error(NGX_LOG_WARN, &ex->log, 0,

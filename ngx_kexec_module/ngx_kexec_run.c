@@ -32,6 +32,7 @@ static void ngx_kexec_run_lost(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_state_handler(ngx_kexec_http_t *http);
 static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
 static ngx_uint_t ngx_kexec_run_other_process(ngx_kexec_execution_t *ex);
+static void ngx_kexec_run_unended(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_killed(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_untraced(ngx_kexec_execution_t *ex);
 
@@ -323,12 +324,16 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (!ex->fence.late
-        && (!ex->fence.idle
-            || (ex->state == NGX_KEXEC_EX_SENT && !ex->fence.reply)))
+    if (!ex->fence.half
+        && ((!ex->fence.reply && !ex->ask.reply)
+            || (!ex->fence.idle && !ex->ask.idle)))
     {
-        /* it is half back: the code's own reply comes ahead of the fence's */
+        /*
+         * It is half back, and what is missing of the code comes ahead of the
+         * other half, if that comes at all.
+         */
 
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
         return;
     }
 
@@ -351,10 +356,7 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
 
             /* it swallowed its own reply */
 
-            if (ex->fence.reply || ex->fence.late) {
-                ngx_kexec_run_end(ex);
-            }
-
+            ngx_kexec_run_end(ex);
             return;
         }
 
@@ -375,8 +377,8 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
                 ngx_kexec_run_killed(ex);
 
             } else {
-                ngx_kexec_tell(ex, "ExecutionLost", "the kernel is done but "
-                               "did not tell how the code ended");
+                ngx_kexec_run_unended(ex);
+                return;
             }
 
             /* a new one has neither directory nor variables of ours */
@@ -515,11 +517,47 @@ ngx_kexec_run_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
         ngx_kexec_wait(ex, wait, NGX_KEXEC_SILENT_TIME);
         ngx_kexec_ask_jupyter(ex);
+
+        if (ex->state == NGX_KEXEC_EX_BUSY && ex->ctx.in_order
+            && !ex->fence.sent && !ex->ask.reply && !ex->ask.idle)
+        {
+            /* it comes back behind the code, or when that is over untold */
+
+            ngx_kexec_fence(ex);
+        }
+
         return;
 
     default:
         return;
     }
+}
+
+
+/*
+ * The kernel, which takes one request after the other, has answered the fence
+ * and told no end of the code: something of that is broken, and may still run.
+ */
+
+static void
+ngx_kexec_run_unended(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_tell(ex, "ExecutionLost", "the kernel takes requests again but "
+                   "did not tell how the code ended, something of it may still "
+                   "run and is interrupted");
+    ngx_kexec_tell_end(ex);
+
+    if (ex->interrupts) {
+        ngx_kexec_run_end(ex);
+        return;
+    }
+
+    ex->cancel = NGX_KEXEC_CANCEL_CLIENT;
+    ex->unended = 1;
+
+    ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_CANCELLING);
+
+    ngx_kexec_interrupt(ex);
 }
 
 
@@ -699,8 +737,12 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (state == NGX_KEXEC_KERNEL_IDLE && !ex->fence.sent) {
-        ngx_kexec_fence(ex);
+    if (state == NGX_KEXEC_KERNEL_IDLE && !ex->suspect) {
+        ex->suspect = 1;
+
+        if (!ex->fence.sent) {
+            ngx_kexec_fence(ex);
+        }
 
         /* an idle kernel would have answered by then: see below */
 
@@ -717,8 +759,10 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         limit *= (ex->state == NGX_KEXEC_EX_SENT) ? 6 : 60;
     }
 
-    if (ex->fence.sent && ex->fence.late && ngx_kexec_run_quiet(ex) > limit) {
-
+    if (ex->fence.sent && ex->fence.late
+        && (ex->suspect || ex->cut || ex->state == NGX_KEXEC_EX_SENT)
+        && ngx_kexec_run_quiet(ex) > limit)
+    {
         /*
          * The kernel is there, and nothing comes: another link brings the
          * fence back.  What is printed just now is lost by the change.

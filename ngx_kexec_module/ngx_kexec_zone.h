@@ -136,6 +136,8 @@ typedef struct {
     unsigned                    is_default:1;
     unsigned                    ready:1;    /* kernel answers, iopub flows */
     unsigned                    prepared:2; /* NGX_KEXEC_PREPARED... */
+    unsigned                    in_order:1; /* its kernel answers a fence only
+                                               behind code that still runs */
     unsigned                    dirty:1;    /* an orphan may still run there */
     unsigned                    owes_restore:1;
 

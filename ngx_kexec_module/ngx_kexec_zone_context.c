@@ -600,6 +600,7 @@ ngx_kexec_zone_update(ngx_kexec_claim_t *claim, ngx_kexec_context_t *ctx)
 
     c->epoch = ngx_max(c->epoch, ctx->epoch);
     c->process = ctx->process;
+    c->in_order = ctx->in_order;
 
     c->kind = ctx->kind;
 

@@ -29,7 +29,7 @@ from scenario import Server, result, told
 CONF = """
     kexec_interrupt_timeout 2s;
     kexec_reconnect_timeout 2s;
-    kexec_ready_timeout 5s;
+    kexec_ready_timeout 15s;
     kexec_connect_timeout 2s;
     kexec_jupyter_timeout 5s;
     kexec_keepalive 1s;

@@ -35,7 +35,7 @@ class CellError(Exception):
 # Words that change how the request as a whole is answered; each takes one optional number.
 MODIFIERS = {"drop_busy", "r_abort", "no_execute_input", "drop_idle", "drop_reply", "dup_idle", "dup_reply",
              "idle_first", "reply_first", "late_output", "reply_gap", "abort", "lose", "drop_error",
-             "leftover", "leftover_stubborn"}
+             "leftover", "leftover_stubborn", "no_end"}
 
 
 class Cell:
@@ -160,7 +160,7 @@ class Cell:
         kernel.disarm()
 
     async def _send_reply(self, reply):
-        if "drop_reply" in self.flags:
+        if "drop_reply" in self.flags or "no_end" in self.flags:
             return
         metadata = {"started": wire.now(), "dependencies_met": True, "engine": self.kernel.engine,
                     "status": reply["status"]}
@@ -168,7 +168,7 @@ class Cell:
             self.kernel.reply(self.request, self.identity, reply, metadata)
 
     async def _send_idle(self, _):
-        if "drop_idle" in self.flags:
+        if "drop_idle" in self.flags or "no_end" in self.flags:
             return
         for _ in range(2 if "dup_idle" in self.flags else 1):
             self.kernel.iopub("status", {"execution_state": "idle"})

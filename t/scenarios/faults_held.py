@@ -7,8 +7,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from faults import *
 
-READY = 5                               # kexec_ready_timeout and kexec_interrupt_timeout, of faults.py
-INTERRUPT = 2
+READY = 5                               # kexec_ready_timeout
+INTERRUPT = 2                           # kexec_interrupt_timeout, of faults.py
+SHORT = "kexec_ready_timeout %ds;" % READY
 
 # what leaves something behind, and whether an interrupt helps
 LEFT = {
@@ -33,7 +34,7 @@ def variable(server, context, helps, name):
         name + (": the variables are there" if helps else ": in a new process"))
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def leaves(server, rounds):
     """The client of the code that is held leaves: what holds the kernel is ended at once."""
     jupyter = server.jupyter
@@ -55,7 +56,7 @@ def leaves(server, rounds):
         none(parallel([lambda n=n: one(n) for n in LEFT], 60), "all of them")
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def patient(server, rounds):
     """A client that waits is told after kexec_ready_timeout, in time, that its code may yet start; then it is ended."""
     def one(name, env):
@@ -75,7 +76,7 @@ def patient(server, rounds):
         none(parallel([lambda n=n, e=e: one(n, e) for n in LEFT for e in (False, True)], 60), "all of them")
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def interrupted(server, rounds):
     """POST interrupt, and the request's own timeout: at once, and what is told is true."""
     jupyter = server.jupyter
@@ -97,7 +98,7 @@ def interrupted(server, rounds):
                 variable(server, context, helps, name)
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def forged_restart(server, rounds):
     """Code that says in Jupyter's name that its kernel restarts, and goes on: the context is usable again within its bound."""
     def one(state, rest):
@@ -118,7 +119,7 @@ def forged_restart(server, rounds):
                        for r in ("sleep 3600", "swallow 3600")], 60), "all of them")
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def stopped(server, rounds):
     """A process that takes nothing at all any more, as one that was stopped by a signal: clients that come and go do
     not keep the context from being repaired."""
@@ -137,7 +138,7 @@ def stopped(server, rounds):
         is_(len(jupyter.log(mark, ev="kernel_restarted")), 1, "once")
 
 
-@scenario(many=5)
+@scenario(many=5, location=SHORT)
 def foreign(server, rounds):
     """Somebody else's cell: never interrupted, nor its kernel restarted; who waits is told whose it is."""
     jupyter = server.jupyter
@@ -226,6 +227,38 @@ def other_worker(server, rounds):
             is_(hit, int(not others), "it is not interrupted if somebody is" if others else "it is interrupted")
             if other:
                 other.close()
+
+
+@scenario(many=3)
+def no_end(server, rounds):
+    """Code after which the kernel sends neither reply nor idle: a fence decides, where it comes back behind the code alone."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        contexts = server.contexts(3)
+        other = server.create_context(language="javascript")        # answers while code awaits
+        mark = jupyter.mark()
+        a = [server.execute("print a\nset x 1\nno_end", c) for c in contexts]
+        quiet = server.execute("print quiet\nsleep 13\nprint end", server.create_context())
+        b = [server.execute("print b", c) for c in contexts]
+        for stream in a:
+            stream.wait_for("stdout")
+        a[2].close()
+        unsure = server.execute("print a\nno_end", other)
+        gather(a[:2] + b + [quiet], 25)
+        is_([verdict(s) for s in a[:2]], ["ExecutionLost"] * 2, "told")
+        ok(all(10 < took(s) < 20 for s in a[:2]), "after 10 s of silence", repr([took(s) for s in a[:2]]))
+        is_([(verdict(s), s.text()) for s in b[:2]], [("ok", "b\n")] * 2, "who waits runs, unharmed")
+        ok(verdict(b[2]) in ("ok", "ContextRestarted"), "also where the client has left", verdict(b[2]))
+        is_((verdict(quiet), quiet.text(), dropped(quiet)), ("ok", "quiet\nend\n", False), "code that is only quiet runs on")
+        is_([r for r in jupyter.log(mark, ev="interrupt", landed="hit")], [], "nobody was hit")
+        for context in contexts[:2]:
+            variable(server, context, True, "no end")
+        unsure.pump(0)
+        is_(unsure.ended, None, "elsewhere only Jupyter's word counts")
+        unsure.close()
+        last = gather([server.execute("print last", other)], 12)[0]
+        ok(verdict(last) in ("ok", "ContextRestarted"), "who waits is told", verdict(last))
+        server.usable(other)
 
 
 main()

@@ -33,6 +33,6 @@ def make_matrix(state):
 
 
 for _state in STATES:
-    scenario(many=20, location="kexec_ready_timeout 9s;")(make_matrix(_state))
+    scenario(many=20, location="kexec_ready_timeout 20s;")(make_matrix(_state))
 
 main()

@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from scenario import *
 
-CONF = "kexec_ready_timeout 2s; kexec_queue size=1100;"
+CONF = "kexec_ready_timeout 20s; kexec_queue size=1100;"
 
 
 def with_jupyter(http):

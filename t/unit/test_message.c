@@ -654,6 +654,73 @@ assert_request(ngx_kexec_request_msg_t *req, ngx_kexec_format_e format,
     "\"msg_type\": \"" type "\", \"version\": \"5.3\", \"date\": \"d\"}"
 
 
+/* whose request a message belongs to */
+
+static void
+test_whose(void **state)
+{
+    ngx_str_t            bytes, session, type;
+    ngx_kexec_message_t  msg;
+
+    (void) state;
+
+    bytes = unit_str("{\"channel\": \"iopub\", \"header\": {\"msg_type\": "
+                     "\"status\"}, \"content\": {}, \"parent_header\": "
+                     "{\"msg_type\": \"execute_request\", \"session\": "
+                     "\"abc\"}}");
+
+    assert_int_equal(ngx_kexec_message_parse(&bytes, NGX_KEXEC_FORMAT_TEXT,
+                                             &msg), NGX_OK);
+
+    ngx_kexec_message_request(&msg, &session, &type);
+    unit_assert_str(&session, "abc");
+    unit_assert_str(&type, "execute_request");
+
+    /* nobody's, and nonsense */
+
+    msg.parent = unit_str("{}");
+    ngx_kexec_message_request(&msg, &session, &type);
+    assert_int_equal(session.len, 0);
+    assert_int_equal(type.len, 0);
+
+    msg.parent = unit_str("{\"session\": 1, \"msg_type\": [\"x\"]}");
+    ngx_kexec_message_request(&msg, &session, &type);
+    assert_int_equal(session.len, 0);
+    assert_int_equal(type.len, 0);
+}
+
+
+static void
+test_in_order(void **state)
+{
+    ngx_uint_t           i;
+    ngx_kexec_message_t  msg;
+
+    static const struct {
+        const char *content;
+        ngx_uint_t  in_order;
+    } cases[] = {
+        { "{\"implementation\": \"ipython\"}", 1 },
+        { "{\"implementation\": \"kexec_bash\"}", 1 },
+        { "{\"implementation\": \"kexec_node\"}", 1 },
+        { "{\"implementation\": \"ijavascript\"}", 0 },
+        { "{\"implementation\": \"ipython2\"}", 0 },
+        { "{\"implementation\": \"\"}", 0 },
+        { "{\"implementation\": 1}", 0 },
+        { "{}", 0 }
+    };
+
+    (void) state;
+
+    memset(&msg, 0, sizeof(msg));
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        msg.content = unit_str(cases[i].content);
+        assert_int_equal(ngx_kexec_message_in_order(&msg), cases[i].in_order);
+    }
+}
+
+
 static void
 test_request(void **state)
 {
@@ -799,6 +866,8 @@ main(void)
         cmocka_unit_test(test_reply),
         cmocka_unit_test(test_exits),
         cmocka_unit_test(test_same_error),
+        cmocka_unit_test(test_whose),
+        cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_request_parses)
     };
