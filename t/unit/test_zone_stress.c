@@ -60,6 +60,7 @@ typedef struct {
     ngx_atomic_t        stalls;
 
     ngx_atomic_t        inside[CONTEXTS];   /* who holds the slot */
+    ngx_atomic_t        code[CONTEXTS];     /* with code, no operation */
 
     ngx_atomic_t        runs;
     ngx_atomic_t        waited;
@@ -147,7 +148,7 @@ held(job_t *job)
         if (kill(pid, 0) == 0) {
             count(&board->doubled);
 
-        } else if (!ctx.dirty) {
+        } else if (!ctx.dirty && board->code[job->context]) {
             count(&board->not_told);
         }
 
@@ -156,6 +157,7 @@ held(job_t *job)
 
     ngx_kexec_claim_phase(&job->claim, NGX_KEXEC_PHASE_RUNNING);
 
+    board->code[job->context] = (own->kind == NGX_KEXEC_CLAIM_RUN);
     board->inside[job->context] = ngx_pid;
 
     ctx.dirty = 0;
