@@ -387,10 +387,17 @@ ngx_kexec_slot_end(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,
             ctx->c.ready = 0;
         }
 
-        if (orphan && kind == NGX_KEXEC_CLAIM_RUN
-            && ctx->c.phase != NGX_KEXEC_PHASE_PREPARING)
-        {
-            ctx->c.dirty = 1;
+        if (orphan && kind == NGX_KEXEC_CLAIM_RUN) {
+
+            if (ctx->c.phase == NGX_KEXEC_PHASE_FOREIGN) {
+
+                /* what runs there is somebody else's: the next one waits */
+
+                ctx->c.ready = 0;
+
+            } else if (ctx->c.phase != NGX_KEXEC_PHASE_PREPARING) {
+                ctx->c.dirty = 1;
+            }
         }
     }
 

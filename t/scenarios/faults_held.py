@@ -261,4 +261,25 @@ def no_end(server, rounds):
         server.usable(other)
 
 
+@scenario(workers=2, many=5, location="kexec_ready_timeout 15s;")
+def worker_killed(server, rounds):
+    """A worker dies whose execution waits behind somebody else's cell: that one is not interrupted by the next worker."""
+    jupyter = server.jupyter
+    server.deaths = True
+    for i in range(rounds):
+        context = server.create_context()
+        mark = jupyter.mark()
+        jupyter.kernel(context, "foreign", seconds=12)
+        jupyter.wait(since=mark, ev="start")
+        a = server.execute("print a", context)
+        jupyter.wait(since=mark, ev="execute", code="print a")
+        wait_until(lambda: len(server.log.lines("the kernel is held by somebody else's code")) > i, 10, "it is noticed")
+        for pid in server.workers():
+            os.kill(pid, signal.SIGKILL)
+        a.close()
+        wait_until(lambda: port_answers(server.port), 5, "a new worker")
+        server.usable(context, limit=14)
+        is_(jupyter.log(mark, ev="interrupt", landed="hit"), [], "it was not interrupted")
+
+
 main()
