@@ -160,7 +160,8 @@ def many_replies(server, rounds):
         a = server.execute("forge 20 4000000\nprint a\nsleep 30", context)
         a.wait_for("stdout")
         grown = memory(server) - before
-        ok(grown < 24, "20 replies of 4 MB: the worker grows by less than six", "%.0f MB" % grown)
+        if not os.environ.get("INSTRUMENTED"):          # which keeps what was freed
+            ok(grown < 24, "20 replies of 4 MB: the worker grows by less than six", "%.0f MB" % grown)
         a.reset()
         b = server.run("print b", context_id=context)
         is_((told(b), b.text()), ("ok", "b\n"), "the next one runs")
