@@ -332,8 +332,9 @@ ngx_kexec_execute_awaited(ngx_kexec_execute_t *e)
         ngx_kexec_answer_text(e->request, NGX_HTTP_SERVICE_UNAVAILABLE,
                               &text);
 
-    } else if (rc == NGX_OK && ctx.state == NGX_KEXEC_CONTEXT_FAILED) {
-
+    } else if (rc == NGX_OK && ctx.state == NGX_KEXEC_CONTEXT_FAILED
+               && (ctx.failure_status || e->made))
+    {
         ngx_kexec_execute_unwait(e);
 
         text.data = ctx.failure;
@@ -344,6 +345,8 @@ ngx_kexec_execute_awaited(ngx_kexec_execute_t *e)
                               &text);
 
     } else {
+
+        /* it is there, or gone, or whoever was making it is */
 
         ngx_kexec_execute_unwait(e);
         ngx_kexec_execute_context(e);

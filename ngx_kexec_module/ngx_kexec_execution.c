@@ -698,7 +698,10 @@ ngx_kexec_not_made(ngx_kexec_execution_t *ex)
     created = ex->created;
     ex->created = NULL;
 
-    ngx_kexec_zone_failed(&ex->claim, ex->failure, &ex->sentence);
+    /* a worker that has to end says nothing about the context */
+
+    ngx_kexec_zone_failed(&ex->claim, ex->shutdown ? 0 : ex->failure,
+                          &ex->sentence);
 
     if (created) {
         created(ex->data, ex->failure, &ex->sentence, &ex->ctx);

@@ -157,7 +157,10 @@ typedef struct {
     size_t                      server_len;
     u_char                      server[NGX_SOCKADDR_STRLEN];
 
-    /* of a failed creation: HTTP status and sentence */
+    /*
+     * of a failed creation: HTTP status and sentence; 0 if it was given up
+     * because its worker ends or is dead: whoever waits may make it
+     */
     ngx_uint_t                  failure_status;
     size_t                      failure_len;
     u_char                      failure[NGX_KEXEC_FAILURE_LEN + 1];

@@ -249,7 +249,7 @@ void
 ngx_kexec_zone_unfinished(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx)
 {
-    ngx_kexec_zone_fail(zone, ctx, 503, &ngx_kexec_zone_given_up);
+    ngx_kexec_zone_fail(zone, ctx, 0, &ngx_kexec_zone_given_up);
 }
 
 

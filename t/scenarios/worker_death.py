@@ -133,6 +133,27 @@ def the_only_one(server, rounds):
 
 
 @scenario(rounds=1, many=20, workers=(4,))
+def maker(server, rounds):
+    """The worker that makes a default context: who waits for that in another one makes it after all."""
+    server.allowed = KILLED
+    own = server.create_context()
+    for i in range(rounds):
+        victim = worker_of(server.execute_on(0, "1", own))
+        server.quiet()
+        server.execute_on(0, "echo it", None, language="bash")
+        wait_until(lambda: server.zone()["claims"] == 1, 10, "the context's making")
+        waiting = server.execute_on(1, "echo $((6 * 7))", None, language="bash")
+        wait_until(lambda: server.zone()["claims"] == 2, 10, "somebody who waits for it")
+        server.signal(signal.SIGKILL, victim)
+        is_((told(waiting), waiting.text()), ("ok", "42\n"), "the other one runs")
+        server.replaced(victim)
+        made = [c["id"] for c in server.request("GET", "/contexts").json() if c["language"] == "bash"]
+        is_(len(made), 1, "there is one such context")
+        is_(server.request("DELETE", "/contexts/" + made[0]).status, 200, "which can be deleted")
+        server.quiet()
+
+
+@scenario(rounds=1, many=20, workers=(4,))
 def at_random(server, rounds):
     """Workers are killed again and again under a load of executions, drops, interrupts and new contexts."""
     server.allowed = KILLED
