@@ -226,6 +226,20 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
         return;
     }
 
+    if (ex->state != NGX_KEXEC_EX_BUSY && ex->kernel->foreign) {
+
+        /* somebody else's cell was next: it is not hit, nor does it count */
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY_TIME);
+
+        if (ex->waits & (1 << NGX_KEXEC_WAIT_STUCK)) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                           ex->conf->interrupt_timeout);
+        }
+
+        return;
+    }
+
     ngx_kexec_ask_no_more(ex);
 
     if (ex->http) {
@@ -449,10 +463,18 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
         if (ex->kernel->foreign) {
 
+            if (ex->ask.sent || !ex->kernel->open) {
+
+                /* the slot is kept, as ngx_kexec_held_too_long() does */
+
+                ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                               ex->conf->interrupt_timeout);
+                return;
+            }
+
             /* somebody else's cell holds the kernel: the next one waits */
 
             ex->ctx.ready = 0;
-            (void) ngx_kexec_orphan(ex);
             ngx_kexec_zone_update(&ex->claim, &ex->ctx);
 
             ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",

@@ -114,6 +114,12 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
             ngx_kexec_kernel_other(ex->kernel);
         }
 
+        if (ex->deaf) {
+
+            /* what holds the kernel is the same as on the link before */
+
+            ex->kernel->foreign = ex->foreign;
+        }
     }
 
     if (ex->kernel->open) {
@@ -231,10 +237,6 @@ ngx_kexec_opened(void *data)
     }
 
     if (ex->deaf) {
-
-        /* what holds the kernel is the same as on the link before */
-
-        ex->kernel->foreign = ex->foreign;
         ex->kernel->seen = ex->seen;
     }
 
@@ -809,6 +811,7 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
     ex->env_set = 0;
     ex->recover = 0;
     ex->held = NGX_KEXEC_HELD_NOT;
+    ex->foreign = 0;
     ex->kernel->fresh = 1;
     ex->kernel->foreign = 0;
 

@@ -43,6 +43,8 @@ ngx_kexec_session(ngx_kexec_execution_t *ex)
 
     ngx_kexec_forget(ex);
 
+    ex->foreign = 0;
+
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
 

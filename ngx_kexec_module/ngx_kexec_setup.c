@@ -262,8 +262,14 @@ ngx_kexec_setup_answered(ngx_kexec_execution_t *ex)
     ex->silent.sent = 0;
     ex->fence.sent = 0;
 
+    /* what held the kernel is over */
+
+    ex->held = NGX_KEXEC_HELD_NOT;
+    ex->links = 0;
+
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_SETUP);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_HELD);
 
     if (ex->state == NGX_KEXEC_EX_RESTORING) {
 

@@ -168,6 +168,26 @@ def foreign(server, rounds):
             variable(server, context, True, "foreign")
 
 
+@scenario(many=5, location=SHORT)
+def foreign_next(server, rounds):
+    """A leftover is interrupted, and behind it somebody else's cell was the next one in the kernel: that is not hit."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        server.run("print a\nset x 1\nleftover", context_id=context)
+        mark = jupyter.mark()
+        jupyter.kernel(context, "foreign", seconds=4)
+        a = server.execute("print never\nsleep 30", context)
+        jupyter.wait(since=mark, ev="execute", code="print never\nsleep 30")
+        a.close()
+        jupyter.wait(since=mark, ev="leftover_interrupted")
+        server.usable(context, limit=8)
+        is_([r["landed_code"] for r in jupyter.log(mark, ev="interrupt", landed="hit", landed_code="sleep 4")], [],
+            "it was not interrupted")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nor was the kernel restarted")
+        variable(server, context, True, "a cell behind a leftover")
+
+
 @scenario(many=3, location="kexec_queue size=64 timeout=8s; kexec_ready_timeout 20s;")
 def queue_is_told(server, rounds):
     """What a request that waited in vain is told about what holds the kernel."""
