@@ -801,8 +801,18 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 
         /* the code was over */
 
+        ex->over = 1;
+
         ngx_kexec_ask_no_more(ex);
         ngx_kexec_run_end(ex);
+
+        if (ex->state == NGX_KEXEC_EX_BARRIER) {
+
+            /* what was interrupted is gone: only the calls are waited for */
+
+            ngx_kexec_leave(ex);
+        }
+
         return;
     }
 

@@ -365,7 +365,10 @@ ngx_kexec_gone(ngx_kexec_execution_t *ex)
 
     if (ex->ending) {
 
-        /* the code was over */
+        /* the code was over, and there is nothing to restart or wait for */
+
+        ex->exits = 0;
+        ex->over = 1;
 
         ngx_kexec_run_end(ex);
         return;

@@ -222,4 +222,27 @@ def exits(server, rounds):
     is_((verdict(a), dropped(a), verdict(b)), ("ok", True, "ok"), "gone before its idle: it had ended")
 
 
+@scenario(rounds=1, many=10)
+def exits_gone(server, rounds):
+    """Code that asked for the end of its process, whose kernel is given up or gone before all of that is known, or starts slowly."""
+    jupyter = server.jupyter
+    forged = "reply %s\nprint a\n" % json.dumps({"status": "ok", "payload": [{"source": "ask_exit", "keepkernel": False}]})
+    for i in range(rounds):
+        gone, dead, slow = server.contexts(3)
+        jupyter.kernel(gone, "set", autorestart_delay=60)
+        jupyter.kernel(slow, "set", start_delay=7)
+        mark = jupyter.mark()
+        jupyter.set(kernel_get={"delay": 2, "status": 404, "match": server.kernel(gone)})
+        a = [server.execute("cut\nsleep 0.5\nask_exit", gone), server.execute(forged + "dead 0.5", dead),
+             server.execute(forged + "die 0.5", slow)]
+        b = [server.execute("print b", context) for context in (gone, dead, slow)]
+        gather(a + b, 20)
+        is_([verdict(s) for s in a], ["ok"] * 3, "it had ended")
+        is_([(verdict(s), s.text()) for s in b], [("ok", "b\n")] * 3, "who waits runs")
+        at_most(b[0].finished_at - a[0].finished_at, 2, "in a new kernel, soon")
+        at_most(b[1].finished_at - a[1].finished_at, 2, "also where it was given up")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "none is restarted that starts by itself")
+        jupyter.set(kernel_get=None)
+
+
 main()
