@@ -36,10 +36,10 @@ def cwd(server, rounds):
         is_(server.request("POST", "/contexts/%s/restart" % context).status, 200, "restarted")
         is_(server.value(look, context), "True", "the code runs there again")
         os.kill(int(server.value("os.getpid()", context)), signal.SIGKILL)
-        # what is sent before Jupyter notices the crash may run in the new kernel before anybody hears that one
+        # unless Jupyter has noticed the crash by then
         first = server.run(look, context_id=context)
-        ok(told(first) == "ok" and (result(first) == "True" or "output_dropped" in first.types()),
-           "a request after a crash", first.all())
+        ok(told(first) == "KernelDied" or (told(first), result(first)) == ("ok", "True"),
+           "a request after a crash is told", first.all())
         is_(server.value(look, context), "True", "runs there again")
         server.request("DELETE", "/contexts/" + context)
 
