@@ -202,6 +202,7 @@ struct ngx_kexec_execution_s {
     ngx_msec_t                  interrupted;    /* when the first was sent */
     ngx_uint_t                  tries;          /* to open the link */
     ngx_msec_t                  probed;         /* since when */
+    ngx_msec_t                  died;           /* its process, last, or 0 */
     ngx_msec_t                  orphan;         /* looked for, since when */
     ngx_uint_t                  deaf;           /* links that were */
     const char                 *dropped_why;    /* if more is known of it */

@@ -22,6 +22,9 @@
  */
 #define NGX_KEXEC_ORPHAN_LINK_TIME  100
 
+/* a kernel's death is news once in this time: its code can tell it as well */
+#define NGX_KEXEC_DIED_TIME  500
+
 
 static void ngx_kexec_connect_later(ngx_kexec_execution_t *ex);
 static void ngx_kexec_opened(void *data);
@@ -804,6 +807,16 @@ ngx_kexec_probe_barrier(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 {
+    if (!dead && ex->died && ngx_current_msec - ex->died < NGX_KEXEC_DIED_TIME
+        && (ex->state == NGX_KEXEC_EX_PROBING
+            || ex->state == NGX_KEXEC_EX_SETUP
+            || ex->state == NGX_KEXEC_EX_RESTARTING))
+    {
+        return;
+    }
+
+    ex->died = ngx_current_msec;
+
     ngx_log_error(NGX_LOG_WARN, &ex->log, 0, "the kernel died%s",
                   dead ? " and was given up by Jupyter" : "");
 

@@ -600,4 +600,24 @@ def deleted(server, rounds):
     jupyter.set(close_on_delete=None)
 
 
+@scenario(many=5)
+def forged_many(server, rounds):
+    """What is said a thousand times of a kernel that is being prepared is believed once a second."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        for state in "restarting", "autorestarting", "starting":
+            context = server.create_context()
+            jupyter.kernel(context, "cut")          # so that the next link asks whether it is there
+            mark, lines = jupyter.mark(), len(server.log.lines("the kernel died"))
+            jupyter.kernel(context, "foreign", code="\n".join(["sleep 1"] + ["forge_status " + state] * 1000 + ["sleep 0.7"]))
+            jupyter.wait(since=mark, ev="start")
+            a = server.execute("print a", context)
+            gather([a], 15)
+            is_((verdict(a), a.text()), ("ok", "a\n"), "%s: its code runs" % state)
+            fences = len([r for r in jupyter.log(mark, ev="message", type="kernel_info_request") if r["session"]])
+            ok(fences < 15, "there was no fence for each", str(fences))
+            said = len(server.log.lines("the kernel died")) - lines
+            ok(said < 5, "nor a line in the log", str(said))
+
+
 main()
