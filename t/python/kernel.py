@@ -18,6 +18,7 @@ TIMEOUT = 60
 class KernelTest(unittest.TestCase):
     """One kernel for all tests of a class, in a home of its own."""
 
+    kernel = "python3"
     startup = {}            # start-up files of the user's profile, by name
     config = ""             # the profile's own configuration
 
@@ -38,7 +39,7 @@ class KernelTest(unittest.TestCase):
 
     @classmethod
     def start(cls):
-        manager = KernelManager(kernel_name="python3",
+        manager = KernelManager(kernel_name=cls.kernel,
                                 kernel_spec_manager=KernelSpecManager(kernel_dirs=[KERNELS]))
         errors = os.path.join(cls.home, "stderr")
         env = {**os.environ, "IPYTHONDIR": cls.home, "PYDEVD_DISABLE_FILE_VALIDATION": "1", "JPY_PARENT_PID": ""}
@@ -46,6 +47,7 @@ class KernelTest(unittest.TestCase):
             manager.start_kernel(env=env, cwd=cls.home, stdout=subprocess.DEVNULL, stderr=stderr)
         cls.addClassCleanup(manager.shutdown_kernel, now=True)
         cls.manager = manager
+        cls.started()
         cls.client = manager.client()
         cls.client.start_channels()
         cls.addClassCleanup(cls.client.stop_channels)
@@ -58,6 +60,10 @@ class KernelTest(unittest.TestCase):
             if "Address already in use" not in text:
                 print(text)
                 raise
+
+    @classmethod
+    def started(cls):
+        """Its process is there, not more."""
 
     @staticmethod
     def write(path, text):

@@ -2,7 +2,10 @@
 
 A KeyboardInterrupt in ipykernel's own code ends the process in order, or eats a reply: between the moment when ipykernel
 arms SIGINT and the one when the code runs, behind the code, in a callback of the loop.  So the handler looks at the
-stack first.  What it must not hit goes on; whoever interrupts and sees no effect tries again."""
+stack first.  What it must not hit goes on; whoever interrupts and sees no effect tries again.
+
+Before ipykernel arms SIGINT at all, the process is started with it ignored (kernel.json): Python's own handler would end it,
+and who interrupts code of which nothing is heard cannot know that another process is just being started."""
 
 import asyncio
 import signal
