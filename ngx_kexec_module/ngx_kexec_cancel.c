@@ -696,9 +696,7 @@ ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict)
 
     ngx_kexec_tell_end(ex);
 
-    if ((ex->state == NGX_KEXEC_EX_SENT || ex->state == NGX_KEXEC_EX_BUSY)
-        && !ex->over)
-    {
+    if (ex->ask.sent && !ex->over) {
         /* nobody interrupts the code: a new process ends it, if one comes */
 
         ex->ctx.dirty = 1;

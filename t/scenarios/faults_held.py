@@ -229,6 +229,26 @@ def barrier(server, rounds):
         variable(server, context, True, "barrier")
 
 
+@scenario(many=3, location=SHORT)
+def restart_fails(server, rounds):
+    """What holds the kernel is being ended, and a restart that then fails cuts that short: the code that had been sent is
+    an orphan."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        server.run("print a\nleftover_stubborn 9", context_id=context)
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 60", context)
+        jupyter.wait(since=mark, ev="execute")
+        a.close()
+        jupyter.wait(since=mark, ev="interrupt")
+        jupyter.set(restart={"status": 500})
+        is_(server.request("POST", "/contexts/%s/restart" % context).status, 500, "a restart that fails")
+        b = gather([server.execute("print b", context)], 20)[0]
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        jupyter.set(restart=None)
+
+
 @scenario(workers=2, many=3)
 def other_worker(server, rounds):
     """The link of the worker that gets the slot was opened later: Jupyter tells whether somebody else is there at all."""
