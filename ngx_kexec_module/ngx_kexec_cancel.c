@@ -79,7 +79,8 @@ ngx_kexec_cancel(ngx_kexec_execution_t *ex, ngx_kexec_cancel_e reason)
         if (ex->kernel == NULL || ex->kernel->link == NULL) {
             ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
                            "interrupted, the code %s", ngx_kexec_orphan(ex));
-            ngx_kexec_done(ex);
+            ngx_kexec_tell_end(ex);
+            ngx_kexec_leave(ex);
             return;
         }
 
@@ -529,7 +530,7 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
 
             ex->ctx.ready = 0;
             ngx_kexec_zone_update(&ex->claim, &ex->ctx);
-            ngx_kexec_done(ex);
+            ngx_kexec_leave(ex);
             return;
         }
 

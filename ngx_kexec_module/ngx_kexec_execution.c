@@ -676,9 +676,9 @@ ngx_kexec_fail(ngx_kexec_execution_t *ex, ngx_uint_t status, const char *name,
     ngx_kexec_tell(ex, name, "%V", &ex->sentence);
     ngx_kexec_tell_end(ex);
 
-    if (ex->recover) {
+    if (ex->recover || ex->interrupts) {
 
-        /* an orphan may be being interrupted */
+        /* an interrupt may be on its way */
 
         ngx_kexec_leave(ex);
         return;

@@ -844,9 +844,15 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
         ex->silent.sent = 0;
         ex->step = 0;
 
+        if ((ex->http == NULL || ex->asking) && !ex->unanswered) {
+
+            /* else ngx_kexec_probe_barrier() waits for those on their way */
+
+            ex->interrupts = 0;
+        }
+
         /* whose process it was that did not end after an interrupt */
 
-        ex->interrupts = 0;
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
         ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
 

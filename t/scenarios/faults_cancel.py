@@ -433,6 +433,31 @@ def wait_for_an_orphan(server, rounds):
         is_(jupyter.log(mark, ev="start", code="print b"), [], "and that code never did")
 
 
+@scenario(workers=2, many=5)
+def orphan_dies(server, rounds):
+    """A dead worker's code is interrupted, Jupyter is slow to do that, and the process dies: what runs in the next one
+    is not hit."""
+    jupyter = server.jupyter
+    server.deaths = True
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nswallow 60", context)
+        a.wait_for("stdout")
+        jupyter.set(interrupt={"stall": 3, "times": 1})
+        mark = jupyter.mark()
+        for pid in server.workers():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: port_answers(server.port), 5, "a new worker")
+        b = server.execute("print b\nsleep 4", context)
+        jupyter.wait(since=mark, ev="rest", name="interrupt")
+        jupyter.kernel(context, "die", restart_after=0.1)
+        gather([b], 15)
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        is_([r for r in jupyter.log(mark, ev="interrupt") if "print b" in (r.get("landed_code") or "")], [],
+            "nobody interrupts it")
+        jupyter.set(interrupt=None)
+
+
 @scenario(many=10)
 def ended_behind_its_output(server, rounds):
     """The reply is there, output and idle are on their way for long: the code is over, nobody interrupts or restarts."""

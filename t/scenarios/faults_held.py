@@ -229,6 +229,24 @@ def barrier(server, rounds):
         variable(server, context, True, "barrier")
 
 
+@scenario(many=3, location="kexec_jupyter_timeout 20s;")
+def barrier_foreign(server, rounds):
+    """The same, held up by somebody else's cell, and Jupyter is slow to interrupt: whoever has the slot next is not hit."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.set(interrupt={"stall": 7, "times": 1})
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 1", context)
+        a.wait_for("stdout")
+        jupyter.kernel(context, "foreign", seconds=5.4)
+        a.close()
+        b = gather([server.execute("print b\nsleep 3", context)], 20)[0]
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        is_([r["landed"] for r in jupyter.log(mark, ev="interrupt")], ["ignored"], "nobody was hit")
+        jupyter.set(interrupt=None)
+
+
 @scenario(many=3, location=SHORT)
 def restart_fails(server, rounds):
     """What holds the kernel is being ended, and a restart that then fails cuts that short: the code that had been sent is
