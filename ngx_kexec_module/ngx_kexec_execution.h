@@ -281,6 +281,7 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_execution.c   queue, timer, end
  *     ngx_kexec_session.c     a new Jupyter session
  *     ngx_kexec_prepare.c     link and fence
+ *     ngx_kexec_process.c     the kernel's process: another one, or dead
  *     ngx_kexec_setup.c       silent requests
  *     ngx_kexec_envs.c        variables that somebody else knows
  *     ngx_kexec_run.c         the code
@@ -297,9 +298,13 @@ void ngx_kexec_wait_not(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait);
 ngx_int_t ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
     ngx_str_t *code, ngx_uint_t silent);
 void ngx_kexec_fence(ngx_kexec_execution_t *ex);
-uint32_t ngx_kexec_message_process(ngx_kexec_message_t *msg);
 void ngx_kexec_ours(ngx_kexec_execution_t *ex);
 void ngx_kexec_fence_again(ngx_kexec_execution_t *ex);
+
+uint32_t ngx_kexec_message_process(ngx_kexec_message_t *msg);
+void ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg);
+void ngx_kexec_replaced(ngx_kexec_execution_t *ex);
+void ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
 
 void ngx_kexec_granted(ngx_kexec_execution_t *ex);
 void ngx_kexec_connect(ngx_kexec_execution_t *ex);
