@@ -165,13 +165,14 @@ DIFFERENCES = {
         Difference(JAVASCRIPT, lacks="javascript", **no_kernel("javascript", **NO_STREAM))],
     "js_await_import": [Difference(JAVASCRIPT, events=counted(2))],
     "js_env_vars": [Difference(JAVASCRIPT, events=counted(2))],
-    "js_error": [Difference(JAVASCRIPT, events=events(error("Error", "x", "Error: x    at <anonymous>:1:7")))],
+    "js_error": [Difference(JAVASCRIPT, events=events(error("Error", "x", "Error: x\n    at <anonymous>:1:7")))],
     "js_html": [Difference(JAVASCRIPT, events=counted(2))],
     "js_log": [Difference(JAVASCRIPT, events=counted(2))],
     "js_object": [Difference(JAVASCRIPT, events=counted(2))],
     "js_string": [Difference(JAVASCRIPT, events=counted(2))],
     "js_syntax_error": [Difference(JAVASCRIPT, events=events(error(
-        "SyntaxError", "Unexpected token ';'", "SyntaxError: Unexpected token ';'")))],
+        "SyntaxError", "Unexpected token ';' (1:7)",
+        "<anonymous>:1:7\nlet = ;\n      ^\n\nSyntaxError: Unexpected token ';'")))],
     "ts_types": [Difference(JAVASCRIPT, events=counted(2))],
 
     # The same for metakernel.
