@@ -438,7 +438,7 @@ REFUSALS = {
 }
 
 
-@scenario(location="kexec_reconnect_timeout 1s;")
+@scenario(location="kexec_reconnect_timeout 1s; kexec_ready_timeout 5s;")
 def link_refused(server, rounds):
     """Jupyter does not open a link: before the code is sent, and while it runs."""
     server.fresh()
