@@ -247,13 +247,19 @@ ngx_kexec_opened(void *data)
 
         /*
          * What was printed meanwhile comes now.  A fence behind it shows
-         * when it is all there.
+         * when it is all there, but for kernels that answer while code
+         * awaits: Jupyter would take them for idle then, as they say.
          */
 
         ngx_kexec_claim_phase(&ex->claim, ex->cancel
                                           ? NGX_KEXEC_PHASE_CANCELLING
                                           : NGX_KEXEC_PHASE_RUNNING);
-        ngx_kexec_fence(ex);
+
+        if (ex->state == NGX_KEXEC_EX_SENT || ex->ctx.in_order
+            || ex->ask.reply || ex->ask.idle)
+        {
+            ngx_kexec_fence(ex);
+        }
 
         /* Jupyter keeps nothing for us while somebody else has a link */
 

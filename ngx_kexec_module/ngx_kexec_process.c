@@ -41,11 +41,11 @@ ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 
     process = ngx_kexec_message_process(msg);
 
+    ex->ctx.in_order = ngx_kexec_message_in_order(msg);
+
     if (process == 0 || process == ex->ctx.process) {
         return;
     }
-
-    ex->ctx.in_order = ngx_kexec_message_in_order(msg);
 
     if (ex->ctx.process) {
         ngx_log_error(NGX_LOG_WARN, &ex->log, 0,

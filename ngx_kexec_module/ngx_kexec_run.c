@@ -364,6 +364,17 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
             return;
         }
 
+        if (!ex->ask.reply && !ex->ask.idle
+            && !ex->ctx.in_order && !ex->suspect
+            && !ngx_kexec_run_other_process(ex))
+        {
+            /* it may answer while the code awaits: Jupyter is asked */
+
+            ex->fence.sent = 0;
+            ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
+            return;
+        }
+
         ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
                       "the end of an execution was lost by the kernel or "
                       "Jupyter%s%s", ex->ask.reply ? "" : ", no reply",

@@ -319,6 +319,26 @@ def no_end(server, rounds):
         server.usable(other)
 
 
+@scenario(many=3)
+def awaits(server, rounds):
+    """A kernel that answers while its code awaits: that its link was cut is not the end of the code."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context(language="javascript")
+        mark = jupyter.mark()
+        a = server.execute("print a\nno_end", context)         # the fence comes back, and nothing of the code
+        a.wait_for("stdout")
+        jupyter.kernel(context, "cut")
+        jupyter.wait(since=mark, ev="ws_open")
+        time.sleep(4)
+        a.pump(0)
+        is_(a.ended, None, "it goes on")
+        is_(jupyter.log(mark, ev="rest", name="interrupt"), [], "nobody interrupts it")
+        a.close()
+        gather([server.execute("print b", context)], 12)
+        server.usable(context)
+
+
 @scenario(workers=2, many=5, location="kexec_ready_timeout 15s;")
 def worker_killed(server, rounds):
     """A worker dies whose execution waits behind somebody else's cell: that one is not interrupted by the next worker."""
