@@ -201,6 +201,7 @@ struct ngx_kexec_execution_s {
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_msec_t                  interrupted;    /* when the first was sent */
     ngx_uint_t                  tries;          /* to open the link */
+    ngx_uint_t                  sessions;       /* made, or asked for */
     ngx_msec_t                  probed;         /* since when */
     ngx_msec_t                  died;           /* its process, last, or 0 */
     ngx_msec_t                  orphan;         /* looked for, since when */

@@ -14,6 +14,9 @@
 /* for Jupyter to take down a session's new name */
 #define NGX_KEXEC_MARK_TIME  5000
 
+/* so many kernels are started for one execution: each may be gone at once */
+#define NGX_KEXEC_SESSIONS   3
+
 
 static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
 static void ngx_kexec_session_specs_handler(ngx_kexec_http_t *http);
@@ -44,6 +47,16 @@ ngx_kexec_session(ngx_kexec_execution_t *ex)
     ngx_kexec_forget(ex);
 
     ex->foreign = 0;
+
+    if (ex->kind == NGX_KEXEC_CLAIM_RUN
+        && ex->sessions++ == NGX_KEXEC_SESSIONS)
+    {
+        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
+                       "the kernel is not there any more, nor are %d that "
+                       "were started in its place, the code did not run",
+                       NGX_KEXEC_SESSIONS);
+        return;
+    }
 
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
     ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);

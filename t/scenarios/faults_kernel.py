@@ -620,4 +620,21 @@ def forged_many(server, rounds):
             ok(said < 5, "nor a line in the log", str(said))
 
 
+@scenario(many=3, location="kexec_ready_timeout 6s;")
+def never_there(server, rounds):
+    """Each new kernel of a context is a 404 as well: a few are tried, then it is told."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        jupyter.kernel(context, "cut")
+        mark = jupyter.mark()
+        jupyter.set(channels={"status": 404})
+        a = gather([server.execute("print a", context)], 15)[0]
+        is_(verdict(a), "KernelNotReady", "it is told")
+        made = len(jupyter.log(mark, ev="session_created"))
+        ok(made < 5, "few kernels were made", str(made))
+        jupyter.set(channels=None)
+        server.usable(context)
+
+
 main()
