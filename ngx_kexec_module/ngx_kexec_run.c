@@ -416,7 +416,7 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (ex->cut && !ex->cancel) {
+    if (ex->cut) {
 
         /* what may have run is never sent again */
 

@@ -458,6 +458,22 @@ def orphan_dies(server, rounds):
         jupyter.set(interrupt=None)
 
 
+@scenario(many=5)
+def cut_and_interrupted(server, rounds):
+    """The link is cut while the code is sent, of which nothing is heard, and it is interrupted: nobody knows whether it ran."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        mark = jupyter.mark()
+        a = server.execute("print a\nlose 1", context)
+        jupyter.wait(since=mark, ev="lost")
+        jupyter.kernel(context, "cut")
+        asked = server.stream("POST", "/contexts/%s/interrupt" % context)
+        gather([a, asked], 12)
+        is_((verdict(a), asked.answer().status), ("LinkLost", 200), "it is told")
+        server.usable(context)
+
+
 @scenario(many=10)
 def ended_behind_its_output(server, rounds):
     """The reply is there, output and idle are on their way for long: the code is over, nobody interrupts or restarts."""
