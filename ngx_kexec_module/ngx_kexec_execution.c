@@ -519,18 +519,12 @@ ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_FENCE:
 
-        if ((ex->state == NGX_KEXEC_EX_PROBING
-             || ex->state == NGX_KEXEC_EX_SETUP)
-            && ngx_current_msec - ex->probed
-               > (ngx_msec_t) NGX_KEXEC_DEAF_TIME << ex->deaf
-            && ngx_kexec_connect_anew(ex) == NGX_OK)
-        {
-            break;
-        }
-
         if (ex->fence.late && ex->state <= NGX_KEXEC_EX_SETUP) {
 
-            /* a deleted kernel's link stays open and swallows fences, too */
+            /*
+             * A deleted kernel's link stays open and swallows fences, and
+             * one may be deaf: the answer tells.
+             */
 
             ngx_kexec_ask_jupyter(ex);
         }

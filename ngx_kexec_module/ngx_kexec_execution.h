@@ -206,6 +206,8 @@ struct ngx_kexec_execution_s {
     ngx_msec_t                  died;           /* its process, last, or 0 */
     ngx_msec_t                  orphan;         /* looked for, since when */
     ngx_uint_t                  deaf;           /* links that were */
+    ngx_msec_t                  asked;          /* Jupyter, last */
+    ngx_msec_t                  unheard_at;     /* if it was overloaded */
     const char                 *dropped_why;    /* if more is known of it */
     ngx_kexec_held_e            held;
     ngx_uint_t                  links;          /* of the kernel, 0: unknown */
@@ -237,6 +239,7 @@ struct ngx_kexec_execution_s {
     unsigned                    ending:1;       /* when asking is over */
     unsigned                    suspect:1;      /* idle, Jupyter said */
     unsigned                    unended:1;      /* its end will not be told */
+    unsigned                    overloaded:1;   /* Jupyter was, once */
     unsigned                    asking:1;       /* http: is it there, idle? */
     unsigned                    leaving:1;      /* as soon as http is back */
     unsigned                    other:1;        /* link of another session */
@@ -287,6 +290,7 @@ void ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex);
  *     ngx_kexec_envs.c        variables that somebody else knows
  *     ngx_kexec_run.c         the code
  *     ngx_kexec_verdict.c     its events, and how it ended
+ *     ngx_kexec_deaf.c        a link through which nothing comes
  *     ngx_kexec_held.c        a kernel that something keeps busy
  *     ngx_kexec_cancel.c      interrupts, barrier, restart of a stuck kernel,
  *                             the end of the worker
@@ -309,7 +313,6 @@ void ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead);
 
 void ngx_kexec_granted(ngx_kexec_execution_t *ex);
 void ngx_kexec_connect(ngx_kexec_execution_t *ex);
-ngx_int_t ngx_kexec_connect_anew(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe(ngx_kexec_execution_t *ex);
 void ngx_kexec_probe_barrier(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
@@ -376,6 +379,12 @@ void ngx_kexec_verdict_release(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex);
 void ngx_kexec_ask_no_more(ngx_kexec_execution_t *ex);
+
+void ngx_kexec_deaf_answer(ngx_kexec_execution_t *ex, ngx_uint_t answered);
+ngx_msec_t ngx_kexec_deaf_quiet(ngx_kexec_execution_t *ex, ngx_msec_t quiet);
+ngx_int_t ngx_kexec_deaf_probe(ngx_kexec_execution_t *ex, ngx_uint_t busy);
+void ngx_kexec_deaf_run(ngx_kexec_execution_t *ex);
+ngx_int_t ngx_kexec_connect_anew(ngx_kexec_execution_t *ex);
 
 void ngx_kexec_held(ngx_kexec_execution_t *ex);
 void ngx_kexec_held_asked(ngx_kexec_execution_t *ex);

@@ -151,44 +151,6 @@ ngx_kexec_connect(ngx_kexec_execution_t *ex)
 }
 
 
-/*
- * Where a link of this session ended before Jupyter had subscribed it to the
- * kernel, what is for the next one goes to that one, and the ZeroMQ sockets
- * that are handed on from one to the other may be dead for good.  A link of
- * another session, for a moment, makes Jupyter forget them.
- * NGX_DECLINED: an interrupt is on its way, and is waited for first.
- */
-
-ngx_int_t
-ngx_kexec_connect_anew(ngx_kexec_execution_t *ex)
-{
-    ngx_kexec_ask_no_more(ex);
-
-    if (ex->http) {
-        return NGX_DECLINED;
-    }
-
-    ngx_log_error(NGX_LOG_INFO, &ex->log, 0,
-                  "nothing comes through the link, it is opened anew");
-
-    /* a call on the kernel's behalf uses what is discarded with it */
-
-    ngx_kexec_session_unmark(ex);
-
-    ex->deaf++;
-    ex->foreign = ex->kernel->foreign;
-    ex->seen = ex->kernel->seen;
-
-    ngx_kexec_kernel_discard(ex->kernel);
-    ex->kernel = NULL;
-    ex->other = 1;
-
-    ngx_kexec_connect(ex);
-
-    return NGX_OK;
-}
-
-
 /* at once the first time, then with growing pauses */
 
 static void

@@ -652,6 +652,7 @@ ngx_kexec_ask_jupyter(ngx_kexec_execution_t *ex)
     if (ex->http) {
         ngx_kexec_http_limit(ex->http, NGX_KEXEC_ASK_TIME);
         ex->asking = 1;
+        ex->asked = ngx_current_msec;
     }
 }
 
@@ -682,6 +683,8 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     ex->http = NULL;
     ex->asking = 0;
     ex->unheard = (http->status == 0);
+
+    ngx_kexec_deaf_answer(ex, http->status != 0);
 
     if (http->status) {
         ex->unanswered = 0;
@@ -720,6 +723,12 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
     if (links) {
         ex->links = links;
         ngx_kexec_held_asked(ex);
+    }
+
+    if (http->status
+        && ngx_kexec_deaf_probe(ex, state == NGX_KEXEC_KERNEL_BUSY) == NGX_OK)
+    {
+        return;
     }
 
     if (ex->state == NGX_KEXEC_EX_PROBING
@@ -770,20 +779,13 @@ ngx_kexec_run_state_handler(ngx_kexec_http_t *http)
         limit *= (ex->state == NGX_KEXEC_EX_SENT) ? 6 : 60;
     }
 
-    if (ex->fence.sent && ex->fence.late
+    if (http->status && ex->fence.sent && ex->fence.late
         && (ex->suspect || ex->cut || ex->state == NGX_KEXEC_EX_SENT)
-        && ngx_kexec_run_quiet(ex) > limit)
+        && ngx_kexec_deaf_quiet(ex, ngx_kexec_run_quiet(ex)) > limit)
     {
-        /*
-         * The kernel is there, and nothing comes: another link brings the
-         * fence back.  What is printed just now is lost by the change.
-         */
+        /* the kernel is there: another link brings the fence back */
 
-        ex->cut = 1;
-        ex->dropped = 1;
-        ngx_kexec_claim_phase(&ex->claim, NGX_KEXEC_PHASE_RECONNECTING);
-
-        (void) ngx_kexec_connect_anew(ex);
+        ngx_kexec_deaf_run(ex);
     }
 }
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from scenario import *
 
 HTTP = "kexec_sync 300ms;"
-CONF = "kexec_ready_timeout 5s; kexec_interrupt_timeout 4s; kexec_env KEXEC_SCENARIO here;"
+CONF = "kexec_ready_timeout 8s; kexec_interrupt_timeout 4s; kexec_env KEXEC_SCENARIO here;"
 
 
 def contexts(server):
@@ -149,7 +149,7 @@ def strangers(server, rounds):
             "path": "kexec-%s-0" % this["kexec"], "name": json.dumps(this), "type": "notebook",
             "kernel": {"name": "python3"}}).json())
     sessions = lambda: [s["id"] for s in server.rest("GET", "/api/sessions").json()]
-    wait_until(lambda: made[0]["id"] not in sessions(), 20, "the end of the unfinished one")
+    wait_until(lambda: made[0]["id"] not in sessions(), 30, "the end of the unfinished one")
     wait_until(lambda: contexts(server)[-1]["id"] == other[:-1] + "1", 10, "the other one's adoption")
     is_(server.value("import os\nos.getcwd()", other[:-1] + "1"), server.cwd, "it runs, prepared")
     is_(server.request("DELETE", "/contexts/%s1" % other[:-1]).status, 200, "and can be deleted")

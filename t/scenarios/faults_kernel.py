@@ -102,6 +102,24 @@ def deaf_link(server, rounds):
         is_(len(server.jupyter.log(mark, ev="start", code="get x")), 1, "once")
 
 
+@scenario(many=5)
+def overloaded(server, rounds):
+    """Nothing comes through a link, nor any answer of Jupyter's: what that has for the link must not be thrown away."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    server.run("set x 7", context_id=context)
+    jupyter.kernel(context, "cut")
+    jupyter.set(deaf=1, kernel_get={"hang": True})
+    mark = jupyter.mark()
+    stream = server.execute("get x", context, stream_timeout=40)
+    jupyter.wait(ev="rest", since=mark, method="GET", path="/api/kernels/" + server.kernel(context))
+    time.sleep(3)           # a link is taken for deaf by then
+    is_(len(jupyter.log(mark, ev="ws_open")), 1, "the link is left alone")
+    jupyter.set(kernel_get=None)
+    stream.finish(20)
+    is_((verdict(stream), stream.text()), ("ok", "7\n"), "it runs on another link when Jupyter answers")
+
+
 @scenario(many=5, location="kexec_ready_timeout 30s; kexec_interrupt_timeout 8s;")
 def deaf_while_running(server, rounds):
     """A link through which nothing comes any more: what is known is told, and the context lives."""
