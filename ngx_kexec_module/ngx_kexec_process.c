@@ -14,6 +14,9 @@
 #define NGX_KEXEC_DIED_TIME  500
 
 
+static void ngx_kexec_process_spare(ngx_kexec_execution_t *ex);
+
+
 /* a mark of the process that wrote the message, 0 if it cannot be known */
 
 uint32_t
@@ -71,8 +74,12 @@ ngx_kexec_process(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
 void
 ngx_kexec_replaced(ngx_kexec_execution_t *ex)
 {
-    if (!ex->ctx.ready) {
+    if (!ex->ctx.ready && !ex->recover) {
         return;
+    }
+
+    if (ex->recover) {
+        ngx_kexec_process_spare(ex);
     }
 
     ngx_kexec_zone_new_process(&ex->ctx);
@@ -86,6 +93,25 @@ ngx_kexec_replaced(ngx_kexec_execution_t *ex)
         ex->silent.sent = 0;
         ngx_kexec_probe(ex);
     }
+}
+
+
+/* what was to be interrupted is gone with its process */
+
+static void
+ngx_kexec_process_spare(ngx_kexec_execution_t *ex)
+{
+    ex->recover = 0;
+
+    if ((ex->http == NULL || ex->asking) && !ex->unanswered) {
+
+        /* else ngx_kexec_probe_barrier() waits for those on their way */
+
+        ex->interrupts = 0;
+    }
+
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
 }
 
 
@@ -131,17 +157,7 @@ ngx_kexec_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
         ex->silent.sent = 0;
         ex->step = 0;
 
-        if ((ex->http == NULL || ex->asking) && !ex->unanswered) {
-
-            /* else ngx_kexec_probe_barrier() waits for those on their way */
-
-            ex->interrupts = 0;
-        }
-
-        /* whose process it was that did not end after an interrupt */
-
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
+        ngx_kexec_process_spare(ex);
 
         if (ex->kind == NGX_KEXEC_CLAIM_RUN && ex->client == NULL) {
 

@@ -474,6 +474,30 @@ def cut_and_interrupted(server, rounds):
         server.usable(context)
 
 
+@scenario(workers=2, many=5)
+def orphan_replaced(server, rounds):
+    """A dead worker's code is interrupted, and somebody has the kernel restarted: the process that starts is spared."""
+    jupyter = server.jupyter
+    server.deaths = True
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nswallow 60", context)
+        a.wait_for("stdout")
+        mark = jupyter.mark()
+        for pid in server.workers():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: port_answers(server.port), 5, "a new worker")
+        jupyter.kernel(context, "set", start_delay=3)
+        b = server.execute("print b", context)
+        jupyter.wait(since=mark, ev="rest", name="interrupt")
+        jupyter.kernel(context, "restart")
+        restarted = jupyter.mark()
+        gather([b], 15)
+        is_((verdict(b), b.text()), ("ok", "b\n"), "the next one runs")
+        at_most(len(jupyter.log(restarted, ev="rest", name="interrupt")), 1, "nobody interrupts what starts")
+        is_(jupyter.log(restarted, ev="rest", name="restart"), [], "nor restarts it")
+
+
 @scenario(many=10)
 def ended_behind_its_output(server, rounds):
     """The reply is there, output and idle are on their way for long: the code is over, nobody interrupts or restarts."""
