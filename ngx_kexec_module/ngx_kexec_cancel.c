@@ -585,6 +585,10 @@ ngx_kexec_restart(ngx_kexec_execution_t *ex)
         ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
     }
 
+    if (ex->state != NGX_KEXEC_EX_RESTARTING) {
+        ex->restarting = ngx_current_msec;
+    }
+
     ex->state = NGX_KEXEC_EX_RESTARTING;
     ex->log.action = "restarting the kernel";
     ex->ask.sent = 0;
@@ -669,6 +673,22 @@ ngx_kexec_restart_failed(ngx_kexec_http_t *http)
 
     if (http->status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_gone(ex);
+        return;
+    }
+
+    if (!ex->leaving
+        && ngx_current_msec - ex->restarting > ex->conf->ready_timeout)
+    {
+        ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
+                      "Jupyter did not restart the kernel for %M s, that is "
+                      "left to the next execution",
+                      ex->conf->ready_timeout / 1000);
+
+        ex->ctx.ready = 0;
+        ex->ctx.dirty = 1;
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+
+        ngx_kexec_done(ex);
         return;
     }
 

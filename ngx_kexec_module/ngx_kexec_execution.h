@@ -200,6 +200,7 @@ struct ngx_kexec_execution_s {
     ngx_kexec_http_t           *fetch;          /* call of kexec_envs_url */
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_msec_t                  interrupted;    /* when the first was sent */
+    ngx_msec_t                  restarting;     /* since when */
     ngx_uint_t                  tries;          /* to open the link */
     ngx_uint_t                  sessions;       /* made, or asked for */
     ngx_msec_t                  probed;         /* since when */

@@ -666,6 +666,27 @@ def left_while_opened_anew(server, rounds):
         server.usable(context, limit=12)
 
 
+@scenario(many=5, location="kexec_ready_timeout 4s; kexec_queue size=64 timeout=30s;")
+def never_restarted(server, rounds):
+    """Jupyter refuses again and again to restart a stuck kernel: the slot goes on all the same, and who has it next tries it."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        a = server.execute("print a\nswallow 3600", context)
+        a.wait_for("stdout")
+        jupyter.set(restart={"status": 500})
+        mark = jupyter.mark()
+        left = a.close()
+        jupyter.wait(since=mark, ev="rest", name="restart")
+        b = gather([server.execute("print b", context)], 25)[0]
+        ok(verdict(b) in ("KernelNotReady", "ContextRestarted"), "who waits is told", verdict(b))
+        at_most(b.finished_at - left, 2 + 4 + 5, "in time")
+        jupyter.set(restart=None)
+        last = gather([server.execute("print last", context)], 25)[0]
+        ok(verdict(last) in ("ok", "ContextRestarted"), "it is restarted when Jupyter does it", verdict(last))
+        server.usable(context)
+
+
 # All at once
 
 
