@@ -1,6 +1,7 @@
 // For each line that it reads from descriptor 252 it runs the code in the file
 // at 250 and answers on 251 with the same line, a space and a line of JSON:
-// {data} or {name, value, traceback}.
+// {data} or {name, value, traceback}.  A line with "!" at its end interrupts the
+// request of that number, if it runs.
 //
 // No code of the user's runs in this realm, so Promise, JSON and the methods
 // of arrays are as they should be.  What node's functions return is of the
@@ -18,9 +19,11 @@ const vm = require('vm');
 const process = require('process');
 const translate = require('./translate.js');
 
-const [CODE, REPLY, REQUEST] = [250, 251, 252];
+const [GATE, CODE, REPLY, REQUEST] = [248, 250, 251, 252];
 
-const { closeSync, fstatSync, openSync, readFileSync, writeSync } = fs;
+const {
+    closeSync, fstatSync, openSync, readFileSync, readSync, writeSync,
+} = fs;
 const { Socket } = net;
 const { console } = user;
 const encode = ((encoder) => encoder.encode.bind(encoder))(new TextEncoder());
@@ -138,28 +141,83 @@ const prepare = () => {
 
 // ---- running
 
-// SIGINT ends what runs before the first await; later it can only end the
-// waiting: what was awaited goes on.
+// An interrupt ends what runs before the first await (SIGINT); later it can only
+// end the waiting (its line): what was awaited goes on.
 
 let interrupt = null;
+let running = '';
+let interrupted = '';
 
-const onInterrupt = () => interrupt?.();
+const onInterrupt = () => interrupt?.();    // the code's own SIGINT
+
+const onInterruptOf = (number) => {
+    interrupted = number;
+
+    if (running === number) {
+        interrupt?.();
+    }
+};
 
 const INTERRUPTED = { name: 'KeyboardInterrupt', value: '', traceback: [] };
 
-const interruptible = (work) => new Promise((resolve, reject) => {
+const interruptible = (number, work) => new Promise((resolve, reject) => {
+    running = number;
     interrupt = () => reject(INTERRUPTED);
-    work().then(resolve, reject);
+
+    if (interrupted === number) {       // before it began
+        interrupt();
+    } else {
+        work().then(resolve, reject);
+    }
 }).finally(() => { interrupt = null; });
+
+// When runInContext() begins and when it is left, SIGINT would end the process
+// for a moment, and one that it does not see in time would hit what it runs
+// next.  So there is a token in the gate (see child.py) only in between, and one
+// that is gone means that SIGINT is on its way and ends the wait, unless the
+// code had it caught.
+
+const token = new BigUint64Array([1n]);
+const never = new Int32Array(new SharedArrayBuffer(4));
+const CAUGHT = 10000;                   // ms
+
+const openGate = () => {
+    try {
+        writeSync(GATE, token);
+    } catch {
+        exit(1);                        // the code has closed it
+    }
+};
+
+const closeGate = () => {
+    try {
+        return readSync(GATE, new BigUint64Array(1)) > 0;
+    } catch (error) {
+        return told(() => error.code) === 'EAGAIN' ? false : exit(1);
+    }
+};
 
 const script = new vm.Script('work()');
 const { runInContext } = script;
 
 const guarded = (work) => {
-    globalThis.work = work;
+    globalThis.work = () => {
+        openGate();
 
-    return Reflect.apply(runInContext, script,
-                         [user.realm, { breakOnSigint: true }]);
+        try {
+            return work();
+        } finally {
+            closeGate() || Atomics.wait(never, 0, 0, CAUGHT);
+        }
+    };
+
+    try {
+        return Reflect.apply(runInContext, script,
+                             [user.realm, { breakOnSigint: true }]);
+    } catch (error) {
+        closeGate();                    // for a SIGINT of the code's own
+        throw error;
+    }
 };
 
 // The inspector's REPL mode has await at the top and lets names be declared
@@ -318,9 +376,9 @@ const outcome = async (code) => {
     return { data: await guarded(() => bundle(result)) };
 };
 
-const run = async (code) => {
+const run = async (number, code) => {
     try {
-        return await interruptible(() => outcome(code));
+        return await interruptible(number, () => outcome(code));
 
     } catch (error) {
         if (error === INTERRUPTED ||
@@ -359,7 +417,8 @@ const serve = async (number) => {
     prepare();
 
     try {
-        const answer = await run(readFileSync(`/proc/self/fd/${CODE}`, 'utf8'));
+        const code = readFileSync(`/proc/self/fd/${CODE}`, 'utf8');
+        const answer = await run(number, code);
 
         // What it rejected, and nobody handled, is told as its own.
 
@@ -383,7 +442,12 @@ requests.on('data', (bytes) => {
         if (bytes[i] === 10) {
             const line = number;
             number = '';
-            served = served.then(() => serve(line));
+
+            if (line.endsWith('!')) {
+                onInterruptOf(line.slice(0, -1));
+            } else {
+                served = served.then(() => serve(line));
+            }
         } else {
             number += String.fromCharCode(bytes[i]);
         }

@@ -24,6 +24,7 @@ class NodeKernel(ChildKernel):
     implementation = "kexec_node"
     language = Unicode("javascript").tag(config=True)
     banner = "node"
+    gated = True
 
     @property
     def language_info(self):
