@@ -6,8 +6,10 @@
 # mark.  This file may be read twice, so it does no harm to wrap it again.
 # Nothing of this is seen by the user's code.
 
+import os
+
 from ipykernel.kernelapp import IPKernelApp
-from zmq import SNDHWM
+from zmq import SNDHWM, ZMQError
 
 
 def lift_mark(make_socket):
@@ -23,6 +25,24 @@ def lift_mark(make_socket):
 
 
 IPKernelApp.init_iopub = lift_mark(IPKernelApp.init_iopub)
+
+
+# Jupyter has chosen the ports, and somebody else may have taken one since.  What
+# ZeroMQ has begun would keep the process from its end; without a process, Jupyter
+# starts another one with other ports.
+
+def end_without_ports(make_sockets):
+    def init_sockets(self):
+        try:
+            make_sockets(self)
+        except ZMQError as error:
+            os.write(2, b"no port for the kernel: %s\n" % str(error).encode())
+            os._exit(1)
+
+    return init_sockets
+
+
+IPKernelApp.init_sockets = end_without_ports(IPKernelApp.init_sockets)
 
 
 # Both packages are found beside this file, whatever sys.path is.
