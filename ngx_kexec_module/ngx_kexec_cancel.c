@@ -717,11 +717,11 @@ ngx_kexec_evicted(ngx_kexec_execution_t *ex, ngx_kexec_verdict_e verdict)
 
     ngx_kexec_tell_end(ex);
 
-    if (ex->ask.sent && !ex->over) {
+    if (!ex->over) {
+
         /* nobody interrupts the code: a new process ends it, if one comes */
 
-        ex->ctx.dirty = 1;
-        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+        (void) ngx_kexec_orphan(ex);
     }
 
     ngx_kexec_leave(ex);

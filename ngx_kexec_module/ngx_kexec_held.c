@@ -22,8 +22,7 @@
  */
 
 
-static ngx_uint_t ngx_kexec_held_whose(ngx_kexec_execution_t *ex,
-    ngx_kexec_held_e *held);
+static ngx_kexec_held_e ngx_kexec_held_whose(ngx_kexec_execution_t *ex);
 static void ngx_kexec_held_end(ngx_kexec_execution_t *ex);
 static const char *ngx_kexec_held_code(ngx_kexec_execution_t *ex);
 
@@ -70,7 +69,9 @@ ngx_kexec_held(ngx_kexec_execution_t *ex)
         return;
     }
 
-    if (ngx_kexec_held_whose(ex, &held) == 0) {
+    held = ngx_kexec_held_whose(ex);
+
+    if (held == NGX_KEXEC_HELD_NOT) {
         return;
     }
 
@@ -95,36 +96,29 @@ ngx_kexec_held(ngx_kexec_execution_t *ex)
 }
 
 
-/* 0: Jupyter is asked, and it is looked again when it has answered */
+/* HELD_NOT: Jupyter is asked, and it is looked again when it has answered */
 
-static ngx_uint_t
-ngx_kexec_held_whose(ngx_kexec_execution_t *ex, ngx_kexec_held_e *held)
+static ngx_kexec_held_e
+ngx_kexec_held_whose(ngx_kexec_execution_t *ex)
 {
-    *held = NGX_KEXEC_HELD_LEFTOVER;
-
     if (ex->kernel->foreign) {
-        *held = NGX_KEXEC_HELD_FOREIGN;
-        return 1;
+        return NGX_KEXEC_HELD_FOREIGN;
     }
 
     if (ex->recover || ex->kernel->seen) {
 
         /* a foreign cell would have been seen to begin */
 
-        return 1;
+        return NGX_KEXEC_HELD_LEFTOVER;
     }
 
     if (ex->links == 0) {
         ex->held_asks = 1;
         ngx_kexec_ask_jupyter(ex);
-        return 0;
+        return NGX_KEXEC_HELD_NOT;
     }
 
-    if (ex->links > 1) {
-        *held = NGX_KEXEC_HELD_FOREIGN;
-    }
-
-    return 1;
+    return ex->links > 1 ? NGX_KEXEC_HELD_FOREIGN : NGX_KEXEC_HELD_LEFTOVER;
 }
 
 

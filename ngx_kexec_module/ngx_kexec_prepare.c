@@ -186,7 +186,6 @@ ngx_kexec_opened(void *data)
         ex->other = 0;
 
         ngx_kexec_ask_no_more(ex);
-
         ngx_kexec_kernel_discard(ex->kernel);
         ex->kernel = NULL;
 
@@ -440,7 +439,6 @@ ngx_kexec_message(void *data, ngx_kexec_message_t *msg)
     }
 
     if (msg->channel == NGX_KEXEC_CHANNEL_IOPUB) {
-
         ask->iopub = 1;
         ngx_kexec_ours(ex);
     }

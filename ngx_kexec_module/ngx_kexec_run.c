@@ -34,7 +34,6 @@ static ngx_msec_t ngx_kexec_run_quiet(ngx_kexec_execution_t *ex);
 static ngx_uint_t ngx_kexec_run_other_process(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_unended(ngx_kexec_execution_t *ex);
 static void ngx_kexec_run_killed(ngx_kexec_execution_t *ex);
-static void ngx_kexec_run_untraced(ngx_kexec_execution_t *ex);
 
 
 void
@@ -411,7 +410,7 @@ ngx_kexec_run_fence(ngx_kexec_execution_t *ex)
 
         /* the process that it was sent to may have taken it along */
 
-        ngx_kexec_run_untraced(ex);
+        ngx_kexec_run_killed(ex);
         ngx_kexec_run_end(ex);
         return;
     }
@@ -845,7 +844,7 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
      * If it starts there, it is interrupted as if its client had left.
      */
 
-    ngx_kexec_run_untraced(ex);
+    ngx_kexec_run_killed(ex);
     ngx_kexec_tell_end(ex);
 
     if (dead) {
@@ -867,24 +866,16 @@ ngx_kexec_run_died(ngx_kexec_execution_t *ex, ngx_uint_t dead)
 static void
 ngx_kexec_run_killed(ngx_kexec_execution_t *ex)
 {
-    ngx_kexec_tell(ex, "KernelDied", "the kernel process died while the code "
-                   "was running (killed, crashed or out of memory) and is "
-                   "started again, its variables are lost");
+    if (ex->state == NGX_KEXEC_EX_BUSY) {
+        ngx_kexec_tell(ex, "KernelDied", "the kernel process died while the "
+                       "code was running (killed, crashed or out of memory) "
+                       "and is started again, its variables are lost");
 
-    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-        ex->outcome = NGX_KEXEC_STATUS_DIED;
+    } else {
+        ngx_kexec_tell(ex, "KernelDied", "the kernel process died before the "
+                       "code was seen to start, it may or may not have run; a "
+                       "new one is started, the variables are lost");
     }
-}
-
-
-/* the process that the code was sent to is gone, without a sign of the code */
-
-static void
-ngx_kexec_run_untraced(ngx_kexec_execution_t *ex)
-{
-    ngx_kexec_tell(ex, "KernelDied", "the kernel process died before the code "
-                   "was seen to start, it may or may not have run; a new one "
-                   "is started, the variables are lost");
 
     if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
         ex->outcome = NGX_KEXEC_STATUS_DIED;
