@@ -346,10 +346,11 @@ def worker_killed(server, rounds):
     server.deaths = True
     for i in range(rounds):
         context = server.create_context()
+        server.execute_on(0, "print ready", context).finish()       # whose link sees the foreign cell begin
         mark = jupyter.mark()
         jupyter.kernel(context, "foreign", seconds=12)
         jupyter.wait(since=mark, ev="start")
-        a = server.execute("print a", context)
+        a = server.execute_on(0, "print a", context)
         jupyter.wait(since=mark, ev="execute", code="print a")
         wait_until(lambda: len(server.log.lines("the kernel is held by somebody else's code")) > i, 10, "it is noticed")
         for pid in server.workers():

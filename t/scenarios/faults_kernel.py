@@ -386,7 +386,7 @@ def orphan_dies(server, rounds):
         is_(jupyter.log(mark, ev="rest", name="restart"), [], "nobody restarts a kernel that starts")
 
 
-@scenario(many=10)
+@scenario(many=10, location="kexec_ready_timeout 5s;")
 def ready_too_late(server, rounds):
     """Code was sent, its process dies, the next one keeps the request but takes long to start: who waits is not blocked
     by it."""
