@@ -52,6 +52,7 @@ ngx_queue_t           ngx_posted_next_events;
 static story_t        expected, *story;
 static uint64_t       pings[EVENTS];
 static size_t         npings;
+static ngx_uint_t     any_ping;
 
 static u_char        *stream, *whole, *noise;
 static size_t         stream_len, stream_pos;
@@ -157,7 +158,10 @@ receive(ngx_connection_t *c, u_char *buf, size_t size)
 }
 
 
-/* each frame of ours is masked, and a pong has what a ping had */
+/*
+ * Each frame of ours is masked, and a pong has what a ping had, which is known
+ * unless there are pings among bytes that stand in the stream as they are.
+ */
 
 static void
 check_sent(u_char *p, size_t len)
@@ -177,6 +181,10 @@ check_sent(u_char *p, size_t len)
     }
 
     if (p[0] == (0x80 | NGX_KEXEC_WS_PONG)) {
+
+        if (any_ping) {
+            return;
+        }
 
         for (i = 0; i < npings; i++) {
             if (pings[i] == hash(p + 6, payload, 0)) {
@@ -417,6 +425,7 @@ make_stream(const uint8_t *data, size_t size, size_t max_message)
 
     stream_len = 0;
     npings = 0;
+    any_ping = 0;
     memset(&expected, 0, sizeof(story_t));
 
     len = 0;
@@ -457,6 +466,9 @@ make_stream(const uint8_t *data, size_t size, size_t max_message)
 
             if (npings < EVENTS) {
                 pings[npings++] = hash(payload, n, 0);
+
+            } else {
+                any_ping = 1;
             }
 
             continue;
@@ -470,6 +482,7 @@ make_stream(const uint8_t *data, size_t size, size_t max_message)
                 memcpy(stream + stream_len, data, n);
                 stream_len += n;
                 data += n;
+                any_ping = 1;
             }
 
             known = 0;
