@@ -190,7 +190,7 @@ conn_stream(conn_t *c)
 int
 conn_frames(conn_t *c)
 {
-    char     *p;
+    char     *p, pong[WS_HEAD];
     frame_t   f;
 
     while (!c->kernel->running) {
@@ -208,6 +208,11 @@ conn_frames(conn_t *c)
 
         if (f.opcode == WS_CLOSE) {
             return 0;
+        }
+
+        if (f.opcode == WS_PING) {
+            buf_put(&c->out, pong, frame_head(pong, WS_PONG, f.size, NULL));
+            buf_put(&c->out, p, f.size);
         }
 
         if (f.opcode <= WS_BINARY && !c->kernel->removed) {

@@ -71,6 +71,7 @@ ngx_kexec_link_open(ngx_kexec_server_t *server, ngx_str_t *kernel,
     link->max_message = max_message;
     link->pool = pool;
     link->last_out = &link->out;
+    link->last_unread = &link->unread;
     link->last_read = ngx_current_msec;
 
     link->log = *log;
@@ -644,6 +645,10 @@ ngx_kexec_link_process_head(ngx_kexec_link_t *link)
 
     ngx_kexec_link_set_timer(link);
 
+    if (ngx_kexec_link_send_ping(link) != NGX_OK) {
+        return ngx_kexec_link_fail(link, 0, "out of memory");
+    }
+
     link->handlers->opened(link);
 
     return link->closing ? NGX_ERROR : NGX_OK;
@@ -745,6 +750,7 @@ ngx_kexec_link_free(ngx_kexec_link_t *link)
         ngx_close_connection(link->peer.connection);
     }
 
+    *link->last_out = link->unread;
     ngx_kexec_link_free_out(link, NULL);
 
     if (link->message) {

@@ -30,6 +30,7 @@ static void ngx_kexec_link_deliver(ngx_kexec_link_t *link, ngx_str_t *bytes);
 static void ngx_kexec_link_tell_skipped(ngx_kexec_link_t *link);
 static ngx_int_t ngx_kexec_link_process_control(ngx_kexec_link_t *link);
 static ngx_int_t ngx_kexec_link_process_close(ngx_kexec_link_t *link);
+static void ngx_kexec_link_heard(ngx_kexec_link_t *link);
 static void ngx_kexec_link_send_pong(ngx_kexec_link_t *link);
 static u_char *ngx_kexec_link_control_frame(u_char *p, ngx_uint_t opcode,
     u_char *payload, size_t len);
@@ -369,6 +370,7 @@ ngx_kexec_link_process_control(ngx_kexec_link_t *link)
         return ngx_kexec_link_process_close(link);
 
     default:  /* NGX_KEXEC_WS_PONG */
+        ngx_kexec_link_heard(link);
         return NGX_OK;
     }
 }
@@ -443,9 +445,60 @@ ngx_kexec_link_send(ngx_kexec_link_t *link, ngx_kexec_request_msg_t *req)
     ngx_log_debug1(NGX_LOG_DEBUG_EVENT, &link->log, 0,
                    "kexec link send, length:%uz", len);
 
+    if (link->heard) {
+        ngx_kexec_link_push(link, out);
+        return NGX_OK;
+    }
+
+    *link->last_unread = &out->chain;
+    link->last_unread = &out->chain.next;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Jupyter opens a link before it has found the kernel, and reads nothing until
+ * then.  What it finds unread on a link that another one of the session has
+ * replaced meanwhile Jupyter Server 1.23 takes for another format, and stands
+ * still for 20 seconds.  An answer to a ping comes when it reads.
+ */
+
+ngx_int_t
+ngx_kexec_link_send_ping(ngx_kexec_link_t *link)
+{
+    ngx_kexec_link_out_t  *out;
+
+    out = ngx_kexec_link_alloc(link, NGX_KEXEC_WS_HEADER);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf.last = ngx_kexec_link_control_frame(out->buf.start,
+                                                 NGX_KEXEC_WS_PING,
+                                                 link->control, 0);
     ngx_kexec_link_push(link, out);
 
     return NGX_OK;
+}
+
+
+static void
+ngx_kexec_link_heard(ngx_kexec_link_t *link)
+{
+    link->heard = 1;
+
+    if (link->unread == NULL) {
+        return;
+    }
+
+    *link->last_out = link->unread;
+    link->last_out = link->last_unread;
+
+    link->unread = NULL;
+    link->last_unread = &link->unread;
+
+    ngx_post_event(&link->flush, &ngx_posted_events);
 }
 
 

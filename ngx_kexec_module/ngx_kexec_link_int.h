@@ -95,6 +95,8 @@ struct ngx_kexec_link_s {
 
     ngx_chain_t                *out;
     ngx_chain_t               **last_out;
+    ngx_chain_t                *unread;     /* kept until Jupyter reads */
+    ngx_chain_t               **last_unread;
     ngx_kexec_link_out_t        pong;
     u_char                      pong_data[NGX_KEXEC_WS_HEADER
                                           + NGX_KEXEC_WS_CONTROL];
@@ -104,6 +106,7 @@ struct ngx_kexec_link_s {
     unsigned                    skip:1;         /* the rest of the message */
     unsigned                    skipped:1;
     unsigned                    broken:1;       /* nothing can be sent */
+    unsigned                    heard:1;        /* Jupyter reads messages */
     unsigned                    reading:1;      /* inside the read handler */
     unsigned                    leaving:1;      /* with the worker */
     unsigned                    closing:1;
@@ -123,6 +126,9 @@ void ngx_kexec_link_log_untold(ngx_kexec_link_t *link);
 ngx_kexec_link_out_t *ngx_kexec_link_alloc(ngx_kexec_link_t *link,
     size_t size);
 void ngx_kexec_link_push(ngx_kexec_link_t *link, ngx_kexec_link_out_t *out);
+/* messages are kept until its answer shows that Jupyter reads them */
+ngx_int_t ngx_kexec_link_send_ping(ngx_kexec_link_t *link);
+
 void ngx_kexec_link_send_close(ngx_kexec_link_t *link, ngx_uint_t code);
 void ngx_kexec_link_flush(ngx_kexec_link_t *link);
 void ngx_kexec_link_free_out(ngx_kexec_link_t *link, ngx_chain_t *until);

@@ -27,6 +27,7 @@ OPTIONS = {
     "iopub_subscription_delay": 0,  # iopub messages of that time are lost to a fresh websocket
     "deaf": 0,                  # 1: the next websocket gets nothing; 2: nor does any later one of its session, until
                                 # one of another session was open
+    "nudge": 0,                 # seconds for which an open websocket is not read yet
     "nudge_eats": 0,            # iopub messages lost when a websocket opens
     "chunked": 0,               # REST bodies in chunks of that size
     "keepalive": True,          # of REST connections

@@ -156,14 +156,19 @@ class WebSocket:
     async def run(self):
         frames = wire.FrameReader(True, self.server.options["max_message"])
         pinger = asyncio.ensure_future(self._ping())
+        nudge = self.server.options["nudge"]
         try:
+            await asyncio.sleep(nudge)
             while True:
                 data = await self.connection.read()
                 if not data:
                     break
                 for opcode, payload in frames.feed(data):
+                    if nudge and opcode in (wire.TEXT, wire.BINARY):
+                        self.server.note("ws_unread", kernel=self.kernel.id, ws=self.number)
                     if not self._take(opcode, payload):
                         return
+                nudge = 0
         except ConnectionError:
             self.close_reason = "reset by the client"
         except wire.MessageTooBig as e:

@@ -136,6 +136,30 @@ def health(server, rounds):
 
 
 @scenario(many=10)
+def not_read_yet(server, rounds):
+    """A link that Jupyter has opened and does not read yet, as it looks for the kernel: nothing is sent that would be found
+    there if the link is replaced by then."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    told(server.run("set x 7", context_id=context))
+    for i in range(rounds):
+        for leaves in False, True:
+            jupyter.kernel(context, "cut")
+            jupyter.set(nudge=1)
+            mark = jupyter.mark()
+            a = server.execute("print a", context)
+            jupyter.wait(since=mark, ev="ws_open")
+            if leaves:
+                a.close()
+            else:
+                is_((verdict(gather([a])[0]), a.text()), ("ok", "a\n"), "it runs")
+            jupyter.wait(since=mark, ev="ws_ping")
+            is_(jupyter.log(mark, ev="ws_unread"), [], "nothing was sent that Jupyter did not read")
+            jupyter.set(nudge=0)
+            is_(server.run("get x", context_id=context).text(), "7\n", "the variables are there")
+
+
+@scenario(many=10)
 def down_shorter(server, rounds):
     """For less than kexec_reconnect_timeout: nobody notices but by the time it takes."""
     jupyter = server.jupyter
