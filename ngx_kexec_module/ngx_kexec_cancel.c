@@ -261,6 +261,7 @@ ngx_kexec_interrupt(ngx_kexec_execution_t *ex)
 
     if (ex->interrupts++ == 0) {
         ex->interrupted = ngx_current_msec;
+        ex->obeyed = 0;
 
         /* POST /contexts/ID/interrupt never restarts */
 
@@ -327,6 +328,18 @@ ngx_kexec_interrupted(ngx_kexec_http_t *http)
         ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
                       "Jupyter did not interrupt the kernel: %ui %s",
                       http->status, http->error ? http->error : "");
+    }
+
+    if (http->status && !ex->obeyed) {
+
+        /* the code's time to end begins here */
+
+        ex->obeyed = 1;
+
+        if (ex->waits & (1 << NGX_KEXEC_WAIT_STUCK)) {
+            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK,
+                           ex->conf->interrupt_timeout);
+        }
     }
 
     if (ex->leaving) {
@@ -507,6 +520,15 @@ ngx_kexec_stuck(ngx_kexec_execution_t *ex)
         break;
 
     default:
+        return;
+    }
+
+    if (ex->interrupts && !ex->obeyed
+        && ngx_current_msec - ex->interrupted < ex->conf->ready_timeout)
+    {
+        /* as far as Jupyter says, no interrupt has come to the kernel yet */
+
+        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);
         return;
     }
 

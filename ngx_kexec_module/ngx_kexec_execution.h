@@ -235,6 +235,7 @@ struct ngx_kexec_execution_s {
     unsigned                    seen:1;         /* as foreign, of that link */
     unsigned                    held_asks:1;    /* for links, see there */
     unsigned                    unanswered:1;   /* one may come yet */
+    unsigned                    obeyed:1;       /* one was, Jupyter says */
     unsigned                    exits:1;        /* the process, by itself */
     unsigned                    over:1;         /* replied, and a fence did */
     unsigned                    ending:1;       /* when asking is over */

@@ -365,6 +365,26 @@ def barrier_and_cut(server, rounds):
            "then it started")
 
 
+@scenario(many=5, location="kexec_interrupt_timeout 2s; kexec_ready_timeout 30s; kexec_jupyter_timeout 20s;")
+def jupyter_stands_still(server, rounds):
+    """Jupyter answers nothing for longer than kexec_interrupt_timeout: that says nothing about the code, nothing is lost."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    told(server.run("set x 7", context_id=context))
+    for i in range(rounds):
+        mark = jupyter.mark()
+        a = server.execute("print a\nsleep 60", context)
+        a.wait_for("stdout")
+        jupyter.pause()
+        a.close()
+        b = server.execute("get x", context)
+        time.sleep(4)
+        jupyter.go_on()
+        gather([b], 20)
+        is_((verdict(b), b.text()), ("ok", "7\n"), "who waits runs, with its variables")
+        is_(jupyter.log(mark, ev="rest", name="restart"), [], "nobody restarted the kernel")
+
+
 @scenario(location="kexec_interrupt_failure wait;")
 def wait_and_hanging_interrupt(server, rounds):
     """kexec_interrupt_failure wait: the slot does not go on while an interrupt call is in flight either."""
