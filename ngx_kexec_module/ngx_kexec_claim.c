@@ -12,6 +12,8 @@
 
 static ngx_kexec_zone_context_t *ngx_kexec_claim_context(
     ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl);
+static ngx_int_t ngx_kexec_claim_join(ngx_kexec_zone_t *zone,
+    ngx_kexec_claim_t *claim, ngx_kexec_zone_context_t *ctx, ngx_uint_t limit);
 static ngx_uint_t ngx_kexec_claim_end_holder(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx, ngx_kexec_claim_kind_e kind,
     ngx_kexec_verdict_e verdict);
@@ -224,7 +226,8 @@ ngx_kexec_claim_operate(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
     }
 
     if (ctx->c.state == NGX_KEXEC_CONTEXT_DELETING) {
-        rc = (kind == NGX_KEXEC_CLAIM_DELETE) ? NGX_BUSY : NGX_DECLINED;
+        rc = (kind == NGX_KEXEC_CLAIM_DELETE)
+             ? ngx_kexec_claim_join(zone, claim, ctx, limit) : NGX_DECLINED;
         goto done;
     }
 
@@ -283,6 +286,36 @@ done:
     ngx_kexec_zone_unlock(zone);
 
     return rc;
+}
+
+
+/*
+ * One more deletion waits behind those that are there: it is thrown out when
+ * one of them was carried out, and takes the place of one that was not, as its
+ * worker died or Jupyter refused.
+ */
+
+static ngx_int_t
+ngx_kexec_claim_join(ngx_kexec_zone_t *zone, ngx_kexec_claim_t *claim,
+    ngx_kexec_zone_context_t *ctx, ngx_uint_t limit)
+{
+    ngx_kexec_zone_claim_t  *cl;
+
+    ngx_kexec_slot_check(zone, ctx);
+
+    if (ctx->c.queued >= limit) {
+        return NGX_BUSY;
+    }
+
+    cl = ngx_kexec_claim_make(zone, claim, ctx, NGX_KEXEC_CLAIM_DELETE);
+
+    if (cl == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_kexec_slot_queue(zone, ctx, cl);
+
+    return NGX_AGAIN;
 }
 
 

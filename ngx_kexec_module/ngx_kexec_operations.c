@@ -134,9 +134,10 @@ ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
     if (rc != NGX_OK && rc != NGX_AGAIN) {
         ngx_destroy_pool(op->pool);
 
-        if (rc == NGX_BUSY && kind == NGX_KEXEC_CLAIM_RESTART) {
+        if (rc == NGX_BUSY) {
             ngx_kexec_answer_full(r, ngx_kexec_operation_limit(conf),
-                                  "restarts");
+                                  kind == NGX_KEXEC_CLAIM_RESTART
+                                  ? "restarts" : "deletions");
             return NGX_DONE;
         }
 
@@ -284,9 +285,7 @@ ngx_kexec_operation_find(ngx_http_request_t *r, ngx_str_t *id,
         rc = ngx_kexec_zone_find(zone, id, ctx);
     }
 
-    if (rc != NGX_OK || ctx->state == NGX_KEXEC_CONTEXT_DELETING
-        || ctx->state == NGX_KEXEC_CONTEXT_FAILED)
-    {
+    if (rc != NGX_OK || ctx->state == NGX_KEXEC_CONTEXT_FAILED) {
         ngx_kexec_answer_unknown(r, id);
         return NGX_DONE;
     }

@@ -412,10 +412,11 @@ ngx_int_t ngx_kexec_claim_enter(ngx_kexec_zone_t *zone,
  * holder is told the same verdict, and the operation goes to the head of the
  * queue, behind other operations.  DELETE makes the context DELETING.
  * A RESTART tells nothing to a holder that creates or restarts, and waits.
- * limit: how many RESTARTs may wait.
- * NGX_OK: held; NGX_AGAIN: comes when the holder left; NGX_BUSY: a DELETE, and
- * one is under way already, or a RESTART, and limit of them wait; NGX_DECLINED,
- * NGX_ERROR as above.
+ * So does a DELETE of a context that is DELETING: it takes over if the one
+ * before it leaves without ngx_kexec_zone_remove().
+ * limit: how many of the kind may wait.
+ * NGX_OK: held; NGX_AGAIN: comes when the holder left; NGX_BUSY: limit of them
+ * wait; NGX_DECLINED, NGX_ERROR as above.
  */
 ngx_int_t ngx_kexec_claim_operate(ngx_kexec_zone_t *zone,
     ngx_kexec_claim_t *claim, ngx_kexec_claim_kind_e kind, ngx_uint_t limit);

@@ -230,11 +230,10 @@ ngx_kexec_check_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
     ngx_kexec_zone_claim_t  *holder;
 
     runs = 0;
-    deletes = 0;
+    deletes = ngx_kexec_slot_deletes(zone, ctx);
 
     for (i = ctx->head; i != NGX_KEXEC_NONE; i = zone->claims[i].next) {
         runs += (zone->claims[i].kind == NGX_KEXEC_CLAIM_RUN);
-        deletes += (zone->claims[i].kind == NGX_KEXEC_CLAIM_DELETE);
     }
 
     if (ctx->holder == NGX_KEXEC_NONE) {
@@ -249,7 +248,6 @@ ngx_kexec_check_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
 
     } else {
         holder = &zone->claims[ctx->holder];
-        deletes += (holder->kind == NGX_KEXEC_CLAIM_DELETE);
 
         if (ctx->c.held_since == 0) {
             return 1;
@@ -817,15 +815,10 @@ ngx_kexec_repair_holder(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx,
 static void
 ngx_kexec_repair_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
 {
-    uint32_t                 i;
     ngx_uint_t               deletes;
     ngx_kexec_zone_claim_t  *holder;
 
-    deletes = 0;
-
-    for (i = ctx->head; i != NGX_KEXEC_NONE; i = zone->claims[i].next) {
-        deletes += (zone->claims[i].kind == NGX_KEXEC_CLAIM_DELETE);
-    }
+    deletes = ngx_kexec_slot_deletes(zone, ctx);
 
     if (ctx->holder == NGX_KEXEC_NONE) {
         holder = NULL;
@@ -834,7 +827,6 @@ ngx_kexec_repair_state(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
 
     } else {
         holder = &zone->claims[ctx->holder];
-        deletes += (holder->kind == NGX_KEXEC_CLAIM_DELETE);
 
         if (ctx->c.held_since == 0) {
             ctx->c.held_since = 1;

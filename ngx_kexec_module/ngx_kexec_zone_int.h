@@ -238,6 +238,8 @@ void ngx_kexec_slot_end_with(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_claim_t *cl, ngx_kexec_verdict_e verdict);
 void ngx_kexec_slot_end(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,
     ngx_uint_t orphan);
+ngx_uint_t ngx_kexec_slot_deletes(ngx_kexec_zone_t *zone,
+    ngx_kexec_zone_context_t *ctx);
 void ngx_kexec_slot_undelete(ngx_kexec_zone_t *zone,
     ngx_kexec_zone_context_t *ctx);
 void ngx_kexec_slot_notice(ngx_kexec_zone_t *zone,

@@ -423,12 +423,14 @@ ngx_kexec_slot_end(ngx_kexec_zone_t *zone, ngx_kexec_zone_claim_t *cl,
 }
 
 
-/* nobody deletes the context any more: it is what it was before */
+/* where nobody deletes the context any more, it is what it was before */
 
 void
 ngx_kexec_slot_undelete(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
 {
-    if (ctx->c.state != NGX_KEXEC_CONTEXT_DELETING) {
+    if (ctx->c.state != NGX_KEXEC_CONTEXT_DELETING
+        || ngx_kexec_slot_deletes(zone, ctx))
+    {
         return;
     }
 
@@ -446,6 +448,25 @@ ngx_kexec_slot_undelete(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
     }
 
     ngx_kexec_slot_tell_watchers(zone, ctx);
+}
+
+
+/* how many deletions the context has, at work or in the queue */
+
+ngx_uint_t
+ngx_kexec_slot_deletes(ngx_kexec_zone_t *zone, ngx_kexec_zone_context_t *ctx)
+{
+    uint32_t    i;
+    ngx_uint_t  n;
+
+    n = (ctx->holder != NGX_KEXEC_NONE
+         && zone->claims[ctx->holder].kind == NGX_KEXEC_CLAIM_DELETE);
+
+    for (i = ctx->head; i != NGX_KEXEC_NONE; i = zone->claims[i].next) {
+        n += (zone->claims[i].kind == NGX_KEXEC_CLAIM_DELETE);
+    }
+
+    return n;
 }
 
 

@@ -321,7 +321,36 @@ def one_state(server, jupyter, state):
 def operation_on(server, worker, what, context):
     method, path = {"restart": ("POST", "/contexts/%s/restart"), "delete": ("DELETE", "/contexts/%s")}[what]
     return Stream(server.port, method, path % context, {} if method == "POST" else None,
-                  local_port=server._ports[worker][-1])
+                  local_port=server._ports[worker].pop())
+
+
+@scenario(rounds=2, many=20, workers=(4,))
+def deletion_taken_over(server, rounds):
+    """A worker dies in the middle of a DELETE: the client that asks again deletes the context, which nobody sees come back."""
+    with ScriptedJupyter() as jupyter, Workers(4, CONF, jupyter=jupyter) as own:
+        own.allowed = KILLED
+        for i in range(rounds):
+            context = own.create_context()
+            first = own.execute_on(0, "print begin", context)
+            victim = worker_of(first)
+            told(first)
+            jupyter.set(session_delete={"hang": True, "times": 1})
+            mark = jupyter.mark()
+            operation_on(own, 0, "delete", context)
+            jupyter.wait(since=mark, ev="rest", name="session_delete")
+            again = [operation_on(own, k, "delete", context) for k in (1, 2)]
+            wait_until(lambda: own.zone()["claims"] == 3, 10, "both to wait")
+            gone = own.execute_on(3, "print 1", context)
+            gone.finish()
+            is_(gone.status, 404, "it is gone for an execution")
+            own.signal(signal.SIGKILL, victim)
+            pump_all(again, lambda: all(s.ended for s in again), 20)
+            is_(sorted(s.status for s in again), [200, 404], "one of them deletes it, the other is told so")
+            is_(own.run("print 1", context_id=context).status, 404, "it stays gone")
+            is_(jupyter.log(mark, ev="rest", name="session_delete")[-1]["status"], 204, "in Jupyter too")
+            own.replaced(victim)
+            own.quiet()
+        own.check_log()
 
 
 # Inside the zone

@@ -465,9 +465,10 @@ test_delete(void **state)
     assert_int_equal(ngx_kexec_zone_list(zone, NULL)->nelts, 0);
 
     assert_int_equal(enter(5, ref), NGX_DECLINED);
-    assert_int_equal(operate(5, ref, NGX_KEXEC_CLAIM_DELETE), NGX_BUSY);
+    assert_int_equal(operate(5, ref, NGX_KEXEC_CLAIM_DELETE), NGX_AGAIN);
     assert_int_equal(operate(5, ref, NGX_KEXEC_CLAIM_RESTART), NGX_DECLINED);
 
+    leave(5);
     leave(0);
     assert_int_equal(look(4), NGX_KEXEC_CLAIM_HELD);
     notices();
@@ -549,6 +550,77 @@ test_delete(void **state)
     assert_int_equal(ngx_kexec_zone_get(zone, &ctx.ref, &ctx), NGX_OK);
     assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_CREATING);
     leave(0);
+}
+
+
+static void
+test_delete_twice(void **state)
+{
+    ngx_uint_t            i;
+    ngx_kexec_ref_t       ref;
+    ngx_kexec_context_t   ctx;
+
+    /* the first one is carried out */
+
+    ref = ready_context(&ctx);
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_DELETE), NGX_OK);
+    assert_int_equal(operate(1, ref, NGX_KEXEC_CLAIM_DELETE), NGX_AGAIN);
+    assert_int_equal(look(0), NGX_KEXEC_CLAIM_HELD);
+    assert_int_equal(own[0].look.verdict, NGX_KEXEC_VERDICT_NONE);
+    ngx_kexec_zone_remove(&own[0].claim);
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_ENDED);
+    assert_int_equal(own[1].look.verdict, NGX_KEXEC_VERDICT_DELETED);
+    leave(1);
+
+    /* it is not: the context is never seen again in between */
+
+    for (i = 0; i < 2; i++) {
+        ref = ready_context(&ctx);
+
+        if (i) {
+            assert_int_equal(enter(2, ref), NGX_OK);
+        }
+
+        assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_DELETE),
+                         i ? NGX_AGAIN : NGX_OK);
+        assert_int_equal(operate(1, ref, NGX_KEXEC_CLAIM_DELETE), NGX_AGAIN);
+        leave(0);
+        assert_int_equal(ngx_kexec_zone_get(zone, &ref, &ctx), NGX_OK);
+        assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_DELETING);
+        assert_int_equal(enter(0, ref), NGX_DECLINED);
+        leave(2);
+        assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
+        ngx_kexec_zone_remove(&own[1].claim);
+        assert_int_equal(ngx_kexec_zone_get(zone, &ref, &ctx), NGX_DECLINED);
+    }
+
+    /* neither is */
+
+    ref = ready_context(&ctx);
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_DELETE), NGX_OK);
+    assert_int_equal(operate(1, ref, NGX_KEXEC_CLAIM_DELETE), NGX_AGAIN);
+    leave(0);
+    leave(1);
+    assert_int_equal(ngx_kexec_zone_get(zone, &ref, &ctx), NGX_OK);
+    assert_int_equal(ctx.state, NGX_KEXEC_CONTEXT_READY);
+    assert_false(ctx.ready);
+
+    /* as many wait as there may */
+
+    assert_int_equal(operate(0, ref, NGX_KEXEC_CLAIM_DELETE), NGX_OK);
+
+    for (i = 1; i <= 2; i++) {
+        owner(i)->claim.context = ref;
+        assert_int_equal(ngx_kexec_claim_operate(zone, &own[i].claim,
+                                                 NGX_KEXEC_CLAIM_DELETE, 1),
+                         i == 1 ? NGX_AGAIN : NGX_BUSY);
+    }
+
+    leave(0);
+    assert_int_equal(look(1), NGX_KEXEC_CLAIM_HELD);
+    leave(1);
 }
 
 
@@ -796,6 +868,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_abandon, setup, teardown),
         cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_delete_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
         cmocka_unit_test_setup_teardown(test_grants, setup, teardown),
