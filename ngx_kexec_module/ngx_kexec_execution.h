@@ -115,7 +115,7 @@ typedef enum {
 
 typedef struct {
     size_t                      len;
-    u_char                      id[NGX_KEXEC_UUID_LEN + 16];
+    u_char                      id[NGX_KEXEC_UUID_LEN + 32];
     ngx_kexec_reply_e           status;
     unsigned                    sent:1;
     unsigned                    busy:1;

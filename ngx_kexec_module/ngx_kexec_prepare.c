@@ -344,10 +344,12 @@ ngx_kexec_ask(ngx_kexec_execution_t *ex, ngx_kexec_ask_t *ask,
 
     ngx_memzero(ask, sizeof(ngx_kexec_ask_t));
 
+    /* code knows the id that it was sent with, and must not guess the next */
+
     ask->sent = 1;
-    ask->len = ngx_snprintf(ask->id, sizeof(ask->id), "%*s-%ui",
+    ask->len = ngx_snprintf(ask->id, sizeof(ask->id), "%*s-%ui-%08xD",
                             (size_t) NGX_KEXEC_UUID_LEN, ex->id,
-                            ++ex->serial)
+                            ++ex->serial, (uint32_t) ngx_random())
                - ask->id;
 
     id.len = ask->len;

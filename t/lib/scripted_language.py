@@ -291,6 +291,17 @@ class Cell:
             await self._reply('{"status": "error", "ename": "Forged", "evalue": "%s", "traceback": []}' % ("x" * size))
             await asyncio.sleep(0)
 
+    async def _forge_fences(self, rest):
+        """forge_fences SECONDS: again and again, all that would answer a question behind this code, by ids made of its own."""
+        own = self.request.id.split("-")
+        for _ in range(int(float(rest) * 5)):
+            for serial in range(int(own[5]) + 1, int(own[5]) + 10):
+                parent = {**self.request.header, "msg_id": "-".join(own[:5] + [str(serial)] + own[6:])}
+                asked = wire.Message("shell", {**parent, "msg_type": "kernel_info_request"})
+                self.kernel.reply(asked, self.identity, {"status": "ok", "implementation": "ipython"})
+                self.kernel.iopub("status", {"execution_state": "idle"}, parent)
+            await self.kernel.sleep(0.2)
+
     async def _flood(self, rest):
         count, size = (int(x) for x in rest.split()[:2])
         for i in range(count):
@@ -442,6 +453,7 @@ COMMANDS = {
     "print": Cell._print, "stderr": Cell._stderr, "result": Cell._result, "display": Cell._display,
     "display_buffers": Cell._display_buffers, "nan": Cell._nan, "message": Cell._message,
     "reply": Cell._reply, "forge": Cell._forge, "forge_end": Cell._forge_end,
+    "forge_fences": Cell._forge_fences,
     "forge_status": Cell._forge_status, "flood": Cell._flood, "env": Cell._env, "set": Cell._set, "get": Cell._get,
     "count": Cell._count,
     "input": Cell._input, "ask": Cell._ask, "sleep": Cell._sleep, "sleep_uninterruptible": Cell._sleep_uninterruptible,

@@ -297,17 +297,19 @@ def no_end(server, rounds):
         mark = jupyter.mark()
         a = [server.execute("print a\nset x 1\nno_end", c) for c in contexts]
         quiet = server.execute("print quiet\nsleep 13\nprint end", server.create_context())
+        liar = server.execute("print quiet\nforge_fences 13\nprint end", server.create_context())
         b = [server.execute("print b", c) for c in contexts]
         for stream in a:
             stream.wait_for("stdout")
         a[2].close()
         unsure = server.execute("print a\nno_end", other)
-        gather(a[:2] + b + [quiet], 25)
+        gather(a[:2] + b + [quiet, liar], 25)
         is_([verdict(s) for s in a[:2]], ["ExecutionLost"] * 2, "told")
         ok(all(10 < took(s) < 20 for s in a[:2]), "after 10 s of silence", repr([took(s) for s in a[:2]]))
         is_([(verdict(s), s.text()) for s in b[:2]], [("ok", "b\n")] * 2, "who waits runs, unharmed")
         ok(verdict(b[2]) in ("ok", "ContextRestarted"), "also where the client has left", verdict(b[2]))
         is_((verdict(quiet), quiet.text(), dropped(quiet)), ("ok", "quiet\nend\n", False), "code that is only quiet runs on")
+        is_((verdict(liar), liar.text()), ("ok", "quiet\nend\n"), "so does code that guesses what answers a fence")
         is_([r for r in jupyter.log(mark, ev="interrupt", landed="hit")], [], "nobody was hit")
         for context in contexts[:2]:
             variable(server, context, True, "no end")
