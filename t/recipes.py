@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The README's minimal nginx.conf and its recipes: each does what the text beside it says.
+"""The README's minimal nginx.conf and docs/recipes.md: each recipe does what the text beside it says.
 
 A recipe is a fenced block whose info string is "nginx NAME".  It is used as it stands; only what belongs to a machine
 (addresses, names of files) is replaced, and each replacement has to be found.
@@ -19,13 +19,13 @@ SECRET = "secret"
 SLEEP = "sleep 30"
 
 
-def readme():
+def blocks(path):
     """{name: text} of the named blocks."""
-    with open(os.path.join(ROOT, "README.md")) as f:
+    with open(os.path.join(ROOT, path)) as f:
         return dict(re.findall(r"^```nginx (\S+)\n(.*?)^```$", f.read(), re.S | re.M))
 
 
-BLOCKS = readme()
+BLOCKS = {**blocks("README.md"), **blocks("docs/recipes.md")}
 
 
 def replaced(text, old, new):
@@ -321,7 +321,7 @@ def json_log(jupyter):
         nginx.log.check()
 
 
-is_(sorted(_recipes), sorted(BLOCKS), "each recipe in the README has a test")
+is_(sorted(_recipes), sorted(BLOCKS), "each recipe has a test")
 
 for name, function in _recipes.items():
     with ScriptedJupyter(token=SECRET) as jupyter:

@@ -13,7 +13,8 @@ case $out in /*) ;; *) out=$top/$out ;; esac
 
 # What the packages are made of.
 
-sources="LICENSE README.md config debian docker ngx_kexec_module"
+sources="LICENSE README.md config debian docker docs"
+sources+=" ngx_kexec_module"
 
 rm -rf "$out"
 mkdir -p "$out/source"

@@ -1,5 +1,5 @@
-"""Where our answers differ from the reference server's on purpose: by case, the reason, a heading in the README's
-section "Differences from the reference server", and what our answer is.
+"""Where our answers differ from the reference server's on purpose: by case, the reason, a heading in docs/differences.md,
+and what our answer is.
 
 What is said of an answer replaces that of the recorded one: status, headers (None: not there), body (text) or events;
 the rest is as recorded.  An entry with a condition holds for servers that have (or have not) a kernel or a variable."""

@@ -14,7 +14,7 @@ from kexec_test import *
 MOST_EXCUSED = 0.2
 
 # What the client of an execution may be told because of what was done to its context in that time.  "lost": it was told
-# that all went well, but a part of its output is missing (README, Limits); "404": the context is not there.
+# that all went well, but a part of its output is missing (docs/limits.md); "404": the context is not there.
 EXCUSES = {
     "interrupt": {"KeyboardInterrupt", "ExecutionInterrupted"},
     "restart": {"ContextRestarted"},

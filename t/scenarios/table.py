@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What happens to the running, the queued and the arriving request: the table of the README, each cell."""
+"""What happens to the running, the queued and the arriving request: the table in docs/cancelling.md, each cell."""
 
 import os
 import sys
