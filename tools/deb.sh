@@ -13,7 +13,7 @@ case $out in /*) ;; *) out=$top/$out ;; esac
 
 # What the packages are made of.
 
-sources="LICENSE README.md config debian docker docs"
+sources="CHANGELOG.md LICENSE README.md config debian docker docs"
 sources+=" ngx_kexec_module"
 
 rm -rf "$out"
