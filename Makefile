@@ -4,6 +4,8 @@
 # make test     everything that is tested, but the packages and the image
 # make test-busy
 #               the same twice in a row, beside four busy loops
+# make rooms    calls between the rooms of the sources, and what goes against
+#               their order
 # make bench    measures, and writes docs/benchmarks.md
 # make deb      Debian packages for the release of this machine, in build/deb
 # make test-deb packages for Debian 12 and 13, installed, upgraded and purged
@@ -50,6 +52,9 @@ test-busy: deps build style
 
 style:
 	@tools/style.sh
+
+rooms:
+	@tools/rooms
 
 unit:
 	$(MAKE) -C t/unit
@@ -117,6 +122,6 @@ test-sid:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test test-busy style unit \
-        golden test-sdk soak rounds bench deb test-deb image test-image fuzz \
-        sanitize valgrind analyze test-trixie test-sid clean
+.PHONY: all build run start stop deps-run deps test test-busy style rooms \
+        unit golden test-sdk soak rounds bench deb test-deb image test-image \
+        fuzz sanitize valgrind analyze test-trixie test-sid clean
