@@ -16,7 +16,13 @@ log=$build/log
 
 mkdir -p "$log"
 
+sources=(ngx_kexec_module/*.c ngx_kexec_module/*/*.c)
+
 flags=(-Ingx_kexec_module -isystem "$build/objs")
+
+for room in ngx_kexec_module/*/; do
+    flags+=("-I$room")
+done
 
 for dir in core event event/modules event/quic os/unix http http/modules \
            http/v2
@@ -24,12 +30,12 @@ do
     flags+=(-isystem "$nginx/src/$dir")
 done
 
-printf '%s\n' ngx_kexec_module/*.c | xargs -P "$(nproc)" -I{} \
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I{} \
     gcc "${flags[@]}" -O2 -Wall -Wextra -Wno-unused-parameter -fanalyzer \
         -c -o /dev/null {} 2> "$log/fanalyzer.log" ||
     { tail -n 20 "$log/fanalyzer.log"; exit 1; }
 
-printf '%s\n' ngx_kexec_module/*.c | xargs -P "$(nproc)" -I{} \
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I{} \
     clang-tidy --quiet {} -- "${flags[@]}" \
     > "$log/clang-tidy.log" 2> "$log/clang-tidy.err" ||
     { tail -n 20 "$log/clang-tidy.err"; exit 1; }

@@ -46,7 +46,7 @@ want=$(
     $cc --version | head -n 1
     cd "$top"
     cat config
-    echo ngx_kexec_module/*.[ch]
+    echo ngx_kexec_module/*.[ch] ngx_kexec_module/*/*.[ch]
 )
 
 mkdir -p "$build"

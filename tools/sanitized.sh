@@ -40,7 +40,12 @@ san="-fsanitize=address,undefined"
 ld_opt="$san -Wl,-Bsymbolic"
 cc_opt="-O1 -g $san -fno-omit-frame-pointer -DNGX_DEBUG_PALLOC=1"
 
-want=$(echo "$cc_opt $ld_opt"; cd "$top"; cat config; echo ngx_kexec_module/*.[ch])
+want=$(
+    echo "$cc_opt $ld_opt"
+    cd "$top"
+    cat config
+    echo ngx_kexec_module/*.[ch] ngx_kexec_module/*/*.[ch]
+)
 
 if [ "$want" != "$(cat "$build/configured" 2> /dev/null)" ]; then
     echo "sanitized: configuring in $build"

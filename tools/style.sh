@@ -4,7 +4,7 @@
 
 cd "$(dirname "$0")/.." || exit 1
 
-set -- ngx_kexec_module/*.[ch]
+set -- ngx_kexec_module/*.[ch] ngx_kexec_module/*/*.[ch]
 
 [ -f "$1" ] || { echo "style: no sources in ngx_kexec_module/" >&2; exit 1; }
 

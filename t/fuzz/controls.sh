@@ -52,32 +52,32 @@ breaks() {
     found=$((found + 1))
 }
 
-breaks fuzz_link ngx_kexec_link_frames.c 's/    link->len = 0;\n\n    if (link->size/    if (link->size/'
-breaks fuzz_link ngx_kexec_link_frames.c 's/ngx_memcpy(p, link->message, link->len)/ngx_memcpy(p, link->message, link->len \& ~1)/'
-breaks fuzz_link ngx_kexec_link_frames.c 's/if (n < link->rest) {/if (n + 1 < link->rest) {/'
-breaks fuzz_link ngx_kexec_link_frames.c 's/link->rest > link->max_message - link->len/link->rest > link->max_message/'
-breaks fuzz_link ngx_kexec_link.c 's/        b->last = b->start + size;/        b->last = b->start + size + (size == 3);/'
+breaks fuzz_link link/ngx_kexec_link_frames.c 's/    link->len = 0;\n\n    if (link->size/    if (link->size/'
+breaks fuzz_link link/ngx_kexec_link_frames.c 's/ngx_memcpy(p, link->message, link->len)/ngx_memcpy(p, link->message, link->len \& ~1)/'
+breaks fuzz_link link/ngx_kexec_link_frames.c 's/if (n < link->rest) {/if (n + 1 < link->rest) {/'
+breaks fuzz_link link/ngx_kexec_link_frames.c 's/link->rest > link->max_message - link->len/link->rest > link->max_message/'
+breaks fuzz_link link/ngx_kexec_link.c 's/        b->last = b->start + size;/        b->last = b->start + size + (size == 3);/'
 
-breaks fuzz_schema ngx_kexec_schema_decode.c 's/n - 0xd800) << 10/n - 0xd800) << 9/'
-breaks fuzz_schema ngx_kexec_schema_decode.c 's/encoding->unit - 1 - i : i/i : i/'
-breaks fuzz_schema ngx_kexec_json.c 's/"false", 5/"false", 4/'
+breaks fuzz_schema api/ngx_kexec_schema_decode.c 's/n - 0xd800) << 10/n - 0xd800) << 9/'
+breaks fuzz_schema api/ngx_kexec_schema_decode.c 's/encoding->unit - 1 - i : i/i : i/'
+breaks fuzz_schema codec/ngx_kexec_json.c 's/"false", 5/"false", 4/'
 
-breaks fuzz_client ngx_kexec_client.c 's/client->file_sent = b->file_last;/client->file_sent = b->file_last - (b->file_last % 7 == 3);/'
-breaks fuzz_client ngx_kexec_client.c 's/\(!client->failed\n        && (\)client->file_size\n            || /\1/'
-breaks fuzz_client ngx_kexec_client.c 's/\n           && client->after == NULL;/;/'
-breaks fuzz_client ngx_kexec_client.c 's/c->buffered || wev->delayed) {/c->buffered) {/'
-breaks fuzz_client ngx_kexec_client.c 's/    ngx_kexec_zone_temp_add(-client->file_size);\n\n    client->temp_file/    client->temp_file/'
+breaks fuzz_client client/ngx_kexec_client.c 's/client->file_sent = b->file_last;/client->file_sent = b->file_last - (b->file_last % 7 == 3);/'
+breaks fuzz_client client/ngx_kexec_client.c 's/\(!client->failed\n        && (\)client->file_size\n            || /\1/'
+breaks fuzz_client client/ngx_kexec_client.c 's/\n           && client->after == NULL;/;/'
+breaks fuzz_client client/ngx_kexec_client.c 's/c->buffered || wev->delayed) {/c->buffered) {/'
+breaks fuzz_client client/ngx_kexec_client.c 's/    ngx_kexec_zone_temp_add(-client->file_size);\n\n    client->temp_file/    client->temp_file/'
 
-breaks fuzz_routes ngx_kexec_routes.c "s/while (p < last \&\& \*p != '\/')/while (*p != '\/' \&\& p < last)/"
-breaks fuzz_routes ngx_kexec_routes.c 's/    return p == last;/    return 1;/'
-breaks fuzz_routes ngx_kexec_routes.c 's/            path.len++;\n            path.data--;/            path.len++;/'
-breaks fuzz_routes ngx_kexec_routes.c 's/r->uri.len + escape + 1 + r->args.len/r->uri.len + escape + r->args.len - 1/'
+breaks fuzz_routes api/ngx_kexec_routes.c "s/while (p < last \&\& \*p != '\/')/while (*p != '\/' \&\& p < last)/"
+breaks fuzz_routes api/ngx_kexec_routes.c 's/    return p == last;/    return 1;/'
+breaks fuzz_routes api/ngx_kexec_routes.c 's/            path.len++;\n            path.data--;/            path.len++;/'
+breaks fuzz_routes api/ngx_kexec_routes.c 's/r->uri.len + escape + 1 + r->args.len/r->uri.len + escape + r->args.len - 1/'
 
-breaks fuzz_env ngx_kexec_envs.c 's/ngx_memcpy(kv->value.data, val.data, val.len)/ngx_memcpy(kv->value.data, val.data, ngx_min(val.len, 4000))/'
-breaks fuzz_env ngx_kexec_envs.c 's/                          "out: %s", \&key, reason);\n            continue;/                          "out: %s", \&key, reason);/'
-breaks fuzz_env ngx_kexec_envs.c 's/kv = ngx_palloc(pool, n \*/kv = ngx_palloc(pool, (n - (n > 60)) */'
+breaks fuzz_env execution/ngx_kexec_envs.c 's/ngx_memcpy(kv->value.data, val.data, val.len)/ngx_memcpy(kv->value.data, val.data, ngx_min(val.len, 4000))/'
+breaks fuzz_env execution/ngx_kexec_envs.c 's/                          "out: %s", \&key, reason);\n            continue;/                          "out: %s", \&key, reason);/'
+breaks fuzz_env execution/ngx_kexec_envs.c 's/kv = ngx_palloc(pool, n \*/kv = ngx_palloc(pool, (n - (n > 60)) */'
 
-breaks fuzz_jupyter ngx_kexec_session.c 's/ngx_min((uint64_t) serial, NGX_KEXEC_SERIAL_FOUND)/(uint64_t) serial/'
-breaks fuzz_jupyter ngx_kexec_session.c 's/n > (ngx_int_t) NGX_KEXEC_EPOCH_FOUND/n > NGX_MAX_INT_T_VALUE/'
+breaks fuzz_jupyter execution/ngx_kexec_session.c 's/ngx_min((uint64_t) serial, NGX_KEXEC_SERIAL_FOUND)/(uint64_t) serial/'
+breaks fuzz_jupyter execution/ngx_kexec_session.c 's/n > (ngx_int_t) NGX_KEXEC_EPOCH_FOUND/n > NGX_MAX_INT_T_VALUE/'
 
 echo "controls: all $found were found"

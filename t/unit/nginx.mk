@@ -1,5 +1,6 @@
 # nginx's headers for the pure files, which are compiled and linked without
-# nginx itself.  ROOT is set by who includes this.
+# nginx itself, and the rooms of the module's sources.  ROOT and SRC are set by
+# who includes this.
 
 SHELL := /bin/bash
 
@@ -11,6 +12,14 @@ NGX_INC := $(firstword $(dir $(wildcard $(ROOT)/build/objs/ngx_auto_config.h)) \
 endif
 
 NGX_CONFIG := $(NGX_INC)/ngx_auto_config.h
+
+KEXEC_DIRS := $(SRC) $(patsubst %/, %, $(wildcard $(SRC)/*/))
+KEXEC_CPPFLAGS := $(addprefix -I , $(KEXEC_DIRS))
+
+# $(call kexec_sources, json zone_*): the files of these names, in any room
+
+kexec_sources = $(wildcard $(foreach dir, $(KEXEC_DIRS), \
+    $(foreach name, $1, $(dir)/ngx_kexec_$(name).c)))
 
 NGX_CPPFLAGS := -isystem $(NGX_SRC)/src/core -isystem $(NGX_SRC)/src/event \
     -isystem $(NGX_SRC)/src/event/modules -isystem $(NGX_SRC)/src/event/quic \
