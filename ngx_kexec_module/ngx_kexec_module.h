@@ -185,9 +185,6 @@ ngx_int_t ngx_kexec_add_header(ngx_http_request_t *r, const char *name,
  */
 ngx_int_t ngx_kexec_park(ngx_http_request_t *r);
 
-/* a random UUID (RFC 9562, version 4), NGX_KEXEC_UUID_LEN bytes */
-void ngx_kexec_uuid(u_char *p);
-
 
 /* finds the handler of a request by its method and path below the location */
 ngx_int_t ngx_kexec_route(ngx_http_request_t *r);

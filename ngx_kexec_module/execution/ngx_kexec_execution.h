@@ -13,6 +13,7 @@
 #include <ngx_http.h>
 #include <ngx_kexec_module.h>
 #include <ngx_kexec_client.h>
+#include <ngx_kexec_jupyter.h>
 #include <ngx_kexec_kernel.h>
 
 

@@ -11,6 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_kexec_http.h>
+#include <ngx_kexec_id.h>
 
 
 /*
@@ -21,16 +22,8 @@
  */
 
 
-#define NGX_KEXEC_ID_LEN  64            /* the longest kernel or session id */
-
 /* a kernel that is to be killed may take its time to end in order; in ms */
 #define NGX_KEXEC_RESTART_TIME  60000
-
-
-typedef struct {
-    size_t                len;
-    u_char                data[NGX_KEXEC_ID_LEN];
-} ngx_kexec_id_t;
 
 
 /* GET /api/kernels/ID; 200 or 404 */

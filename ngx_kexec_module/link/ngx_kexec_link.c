@@ -168,7 +168,7 @@ ngx_kexec_link_handshake(ngx_kexec_link_t *link, ngx_str_t *kernel,
     ngx_buf_t             *b;
     ngx_kexec_link_out_t  *out;
 
-    ngx_kexec_link_random(random, sizeof(random));
+    ngx_kexec_random(random, sizeof(random));
 
     binary.len = sizeof(random);
     binary.data = random;
@@ -758,20 +758,4 @@ ngx_kexec_link_free(ngx_kexec_link_t *link)
     }
 
     ngx_destroy_pool(link->pool);
-}
-
-
-void
-ngx_kexec_link_random(u_char *p, size_t len)
-{
-    uint32_t  n;
-
-    /* ngx_random() has 31 bits */
-
-    while (len) {
-        n = ((uint32_t) ngx_random() << 16) ^ (uint32_t) ngx_random();
-
-        p = ngx_cpymem(p, &n, sizeof(uint32_t));
-        len -= sizeof(uint32_t);
-    }
 }

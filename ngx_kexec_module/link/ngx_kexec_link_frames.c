@@ -433,7 +433,7 @@ ngx_kexec_link_send(ngx_kexec_link_t *link, ngx_kexec_request_msg_t *req)
     opcode = (link->format == NGX_KEXEC_FORMAT_V1) ? NGX_KEXEC_WS_BINARY
                                                    : NGX_KEXEC_WS_TEXT;
 
-    ngx_kexec_link_random(mask, sizeof(mask));
+    ngx_kexec_random(mask, sizeof(mask));
 
     b = &out->buf;
 
@@ -608,7 +608,7 @@ ngx_kexec_link_control_frame(u_char *p, ngx_uint_t opcode, u_char *payload,
 {
     u_char  mask[4];
 
-    ngx_kexec_link_random(mask, sizeof(mask));
+    ngx_kexec_random(mask, sizeof(mask));
 
     p = ngx_kexec_websocket_write_header(p, opcode, len, mask);
 

@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 #include <ngx_event_connect.h>
+#include <ngx_kexec_id.h>
 #include <ngx_kexec_link.h>
 #include <ngx_kexec_websocket.h>
 
@@ -115,7 +116,6 @@ struct ngx_kexec_link_s {
 
 ngx_int_t ngx_kexec_link_fail(ngx_kexec_link_t *link, ngx_uint_t status,
     const char *reason);
-void ngx_kexec_link_random(u_char *p, size_t len);
 
 /* NGX_AGAIN, NGX_ERROR, or NGX_DONE: a handler has closed the link */
 ngx_int_t ngx_kexec_link_process_frames(ngx_kexec_link_t *link);

@@ -10,7 +10,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_kexec_jupyter.h>
+#include <ngx_kexec_id.h>
 #include <ngx_kexec_language.h>
 
 
@@ -31,7 +31,6 @@
  */
 
 
-#define NGX_KEXEC_UUID_LEN      36
 #define NGX_KEXEC_LANGUAGE_LEN  63
 #define NGX_KEXEC_CWD_LEN       1023
 #define NGX_KEXEC_FAILURE_LEN   255
