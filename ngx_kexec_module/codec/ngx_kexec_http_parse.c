@@ -6,7 +6,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_kexec_http.h>
+#include <ngx_kexec_http_parse.h>
 
 
 #define NGX_KEXEC_HTTP_MAX_HEAD  (64 * 1024)

@@ -13,7 +13,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_kexec_http.h>
+#include <ngx_kexec_http_parse.h>
 
 
 #define check(condition)  if (!(condition)) { abort(); }

@@ -5,7 +5,7 @@
 
 
 #include "kexec_unit.h"
-#include <ngx_kexec_http.h>
+#include <ngx_kexec_http_parse.h>
 
 
 #define LINE     1024
