@@ -18,8 +18,6 @@ static ngx_int_t ngx_http_kexec_time_variable(ngx_http_request_t *r,
 static ngx_int_t ngx_http_kexec_zone_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 #endif
-static ngx_kexec_report_t *ngx_kexec_find_report(ngx_http_request_t *r);
-static void ngx_kexec_report_cleanup(void *data);
 
 static ngx_int_t ngx_http_kexec_add_variables(ngx_conf_t *cf);
 static ngx_int_t ngx_http_kexec_init_module(ngx_cycle_t *cycle);
@@ -232,58 +230,6 @@ ngx_http_kexec_zone_variable(ngx_http_request_t *r,
 }
 
 #endif
-
-
-ngx_kexec_report_t *
-ngx_kexec_report(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-    ngx_kexec_report_t  *report;
-
-    report = ngx_kexec_find_report(r);
-    if (report) {
-        return report;
-    }
-
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_kexec_report_t));
-    if (cln == NULL) {
-        return NULL;
-    }
-
-    report = cln->data;
-    ngx_memzero(report, sizeof(ngx_kexec_report_t));
-
-    cln->handler = ngx_kexec_report_cleanup;
-
-    return report;
-}
-
-
-/*
- * r->ctx is wiped by internal redirects, so the report is found as a cleanup
- * of the request's pool, the way the realip module does it.
- */
-
-static ngx_kexec_report_t *
-ngx_kexec_find_report(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-
-    for (cln = r->main->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_kexec_report_cleanup) {
-            return cln->data;
-        }
-    }
-
-    return NULL;
-}
-
-
-static void
-ngx_kexec_report_cleanup(void *data)
-{
-    /* only a mark to find the report by */
-}
 
 
 ngx_kexec_zone_t *

@@ -11,7 +11,10 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_answer.h>
 #include <ngx_kexec_execution.h>
+#include <ngx_kexec_park.h>
+#include <ngx_kexec_report.h>
 #include <ngx_kexec_schema.h>
 
 

@@ -7,8 +7,11 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_answer.h>
 #include <ngx_kexec_client.h>
 #include <ngx_kexec_events.h>
+#include <ngx_kexec_park.h>
+#include <ngx_kexec_zone.h>
 
 
 /* one buffer of events */

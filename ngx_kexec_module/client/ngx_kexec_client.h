@@ -11,8 +11,9 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
 #include <ngx_kexec_json.h>
+#include <ngx_kexec_report.h>
+#include <ngx_kexec_settings.h>
 
 
 /*

@@ -14,6 +14,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_answer.c>
 #include <ngx_kexec_routes.c>
 
 
