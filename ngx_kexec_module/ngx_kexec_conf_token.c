@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_module.h>
+#include <ngx_kexec_server.h>
 
 
 #define NGX_KEXEC_TOKEN_LEN  4096

@@ -13,15 +13,6 @@
 #include <ngx_http.h>
 #include <ngx_kexec_settings.h>
 #include <ngx_kexec_zone.h>
-#include <ngx_kexec_http.h>
-
-
-/* of kexec_envs_url */
-
-struct ngx_kexec_envs_s {
-    ngx_kexec_server_t          server;         /* without times and token */
-    ngx_str_t                   uri;
-};
 
 
 /* the directives (ngx_kexec_conf.c) */
@@ -50,22 +41,6 @@ ngx_str_t ngx_kexec_url_host(ngx_url_t *u);
 
 
 ngx_kexec_zone_t *ngx_kexec_request_zone(ngx_http_request_t *r);
-
-/*
- * The Jupyter Server of a context or, when sockaddr is NULL, without an
- * address yet; allocated from pool.  r may be NULL: then only a token that
- * needs no request is known.
- */
-ngx_kexec_server_t *ngx_kexec_server_create(ngx_http_kexec_loc_conf_t *conf,
-    ngx_http_request_t *r, ngx_pool_t *pool);
-
-
-/* can an HTTP header hold the token? */
-ngx_uint_t ngx_kexec_token_valid(ngx_str_t *token);
-
-/* points the server to where ctx is pinned; ctx must live as long */
-void ngx_kexec_server_at(ngx_kexec_server_t *server,
-    ngx_kexec_context_t *ctx);
 
 
 /* finds the handler of a request by its method and path below the location */

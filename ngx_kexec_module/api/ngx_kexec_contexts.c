@@ -21,10 +21,6 @@ typedef struct {
 static ngx_int_t ngx_kexec_read_body(ngx_http_request_t *r, ngx_str_t *body,
     ngx_uint_t *copied);
 static void ngx_kexec_body_cleanup(void *data);
-static ngx_int_t ngx_kexec_balance(ngx_http_request_t *r,
-    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
-static void ngx_kexec_pin(ngx_kexec_context_t *ctx,
-    struct sockaddr *sockaddr, socklen_t socklen, ngx_str_t *name);
 static void ngx_kexec_create_body(ngx_http_request_t *r);
 static void ngx_kexec_create_cleanup(void *data);
 static void ngx_kexec_create_done(void *data, ngx_uint_t status,
@@ -334,128 +330,6 @@ ngx_kexec_make_room(ngx_kexec_zone_t *zone)
                   (size_t) NGX_KEXEC_UUID_LEN, old.id);
 
     return NGX_OK;
-}
-
-
-/*
- * One round of the upstream block's own balancing.  It may look at the request
- * (hash keys, addresses), so it is given an upstream of its own for a moment.
- */
-
-static ngx_int_t
-ngx_kexec_balance(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
-    ngx_kexec_context_t *ctx)
-{
-    ngx_int_t                      rc;
-    ngx_http_upstream_t           *u, *saved;
-    ngx_peer_connection_t         *pc;
-    ngx_http_upstream_srv_conf_t  *uscf;
-
-    uscf = conf->upstream.upstream;
-
-    u = ngx_pcalloc(r->pool, sizeof(ngx_http_upstream_t));
-    if (u == NULL) {
-        return NGX_ERROR;
-    }
-
-    u->conf = &conf->upstream;
-    u->peer.log = r->connection->log;
-    u->peer.log_error = NGX_ERROR_ERR;
-
-    saved = r->upstream;
-    r->upstream = u;
-
-    pc = &u->peer;
-
-    if (uscf->peer.init(r, uscf) != NGX_OK) {
-        r->upstream = saved;
-        return NGX_ERROR;
-    }
-
-    rc = pc->get(pc, pc->data);
-
-    if (rc == NGX_OK || rc == NGX_DONE) {
-
-        ngx_kexec_pin(ctx, pc->sockaddr, pc->socklen, pc->name);
-
-        /* a cached connection is given back: only the address is wanted */
-
-        u->keepalive = 1;
-        u->request_body_sent = 1;
-
-        pc->free(pc, pc->data, 0);
-
-        if (pc->connection) {
-
-            if (pc->connection->pool) {
-                ngx_destroy_pool(pc->connection->pool);
-            }
-
-            ngx_close_connection(pc->connection);
-            pc->connection = NULL;
-        }
-
-        rc = NGX_OK;
-
-    } else {
-        rc = NGX_ERROR;
-    }
-
-    r->upstream = saved;
-
-    return rc;
-}
-
-
-/*
- * Every balancer of nginx keeps its servers in this list, the backup ones in
- * a second.
- */
-
-ngx_int_t
-ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
-    ngx_kexec_context_t *ctx)
-{
-    ngx_int_t                      rc;
-    ngx_http_upstream_rr_peer_t   *peer;
-    ngx_http_upstream_rr_peers_t  *peers;
-
-    rc = NGX_DECLINED;
-
-    for (peers = conf->upstream.upstream->peer.data;
-         peers && rc != NGX_OK;
-         peers = peers->next)
-    {
-        ngx_http_upstream_rr_peers_rlock(peers);
-
-        for (peer = peers->peer; peer; peer = peer->next) {
-
-            if (peer->down || n-- > 0) {
-                continue;
-            }
-
-            ngx_kexec_pin(ctx, peer->sockaddr, peer->socklen, &peer->name);
-
-            rc = NGX_OK;
-            break;
-        }
-
-        ngx_http_upstream_rr_peers_unlock(peers);
-    }
-
-    return rc;
-}
-
-
-static void
-ngx_kexec_pin(ngx_kexec_context_t *ctx, struct sockaddr *sockaddr,
-    socklen_t socklen, ngx_str_t *name)
-{
-    ctx->socklen = socklen;
-    ngx_memcpy(ctx->sockaddr, sockaddr, socklen);
-
-    ctx->server_len = ngx_min(name->len, NGX_SOCKADDR_STRLEN);
-    ngx_memcpy(ctx->server, name->data, ctx->server_len);
 }
 
 

@@ -61,13 +61,6 @@ ngx_int_t ngx_kexec_context_make(ngx_http_request_t *r,
     ngx_kexec_execution_t **ex, ngx_uint_t *status, const char **sentence);
 
 /*
- * Pins ctx to the upstream block's n-th live server, in the block's order.
- * NGX_DECLINED: there are not that many.
- */
-ngx_int_t ngx_kexec_peer(ngx_http_kexec_loc_conf_t *conf, ngx_uint_t n,
-    ngx_kexec_context_t *ctx);
-
-/*
  * Where no context more may be made: drops, and logs, one without a kernel.
  * NGX_OK; NGX_DECLINED: there is room, or none that could be dropped.
  */

@@ -15,6 +15,7 @@
 #include <ngx_kexec_client.h>
 #include <ngx_kexec_jupyter.h>
 #include <ngx_kexec_kernel.h>
+#include <ngx_kexec_server.h>
 
 
 /*
