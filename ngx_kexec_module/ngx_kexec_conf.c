@@ -7,7 +7,10 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
+#include <ngx_kexec_conf.h>
+#include <ngx_kexec_routes.h>
+#include <ngx_kexec_server.h>
+#include <ngx_kexec_zone.h>
 
 
 static ngx_int_t ngx_http_kexec_content_handler(ngx_http_request_t *r);

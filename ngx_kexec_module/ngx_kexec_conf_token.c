@@ -7,7 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
+#include <ngx_kexec_conf.h>
 #include <ngx_kexec_server.h>
 
 

@@ -7,6 +7,12 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_conf.h>
+#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_health.h>
+#include <ngx_kexec_hold.h>
+#include <ngx_kexec_operations.h>
+#include <ngx_kexec_report.h>
 #include <ngx_kexec_sync.h>
 
 
@@ -232,17 +238,6 @@ ngx_http_kexec_zone_variable(ngx_http_request_t *r,
 #endif
 
 
-ngx_kexec_zone_t *
-ngx_kexec_request_zone(ngx_http_request_t *r)
-{
-    ngx_http_kexec_main_conf_t  *kmcf;
-
-    kmcf = ngx_http_get_module_main_conf(r, ngx_http_kexec_module);
-
-    return kmcf->zone;
-}
-
-
 static ngx_int_t
 ngx_http_kexec_add_variables(ngx_conf_t *cf)
 {
@@ -313,6 +308,7 @@ ngx_http_kexec_init_process(ngx_cycle_t *cycle)
 
     kmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_kexec_module);
 
+    ngx_kexec_hold_init(cycle, zone);
     ngx_kexec_sync_init(cycle, kmcf);
 
     return ngx_kexec_startup(cycle, kmcf);

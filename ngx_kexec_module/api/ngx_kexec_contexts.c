@@ -36,6 +36,17 @@ static ngx_kexec_field_t  ngx_kexec_create_fields[] = {
 };
 
 
+ngx_kexec_zone_t *
+ngx_kexec_request_zone(ngx_http_request_t *r)
+{
+    ngx_http_kexec_main_conf_t  *kmcf;
+
+    kmcf = ngx_http_get_module_main_conf(r, ngx_http_kexec_module);
+
+    return kmcf->zone;
+}
+
+
 ngx_int_t
 ngx_kexec_body(ngx_http_request_t *r, ngx_kexec_field_t *fields,
     json_t **object)

@@ -18,6 +18,14 @@
 #include <ngx_kexec_schema.h>
 
 
+/* GET /contexts, POST /contexts */
+
+ngx_int_t ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id);
+ngx_int_t ngx_kexec_create_handler(ngx_http_request_t *r, ngx_str_t *id);
+
+/* the zone of the http block */
+ngx_kexec_zone_t *ngx_kexec_request_zone(ngx_http_request_t *r);
+
 /*
  * The body of a request by its schema.  NGX_OK: *object, which lives as long
  * as the request; NGX_DONE: the request was answered.
@@ -34,16 +42,6 @@ void ngx_kexec_body_free(ngx_http_request_t *r, json_t *object);
  */
 ngx_int_t ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
     ngx_str_t *language);
-
-/*
- * Copies a JSON object of environment variables to pool.  A variable that the
- * language cannot hold, or whose value is no string, is said in log and left
- * out; without a log it is NGX_DECLINED, with *name and *why (the name lives as
- * long as object).  NGX_OK, NGX_ERROR: no memory.
- */
-ngx_int_t ngx_kexec_env_read(json_t *object, ngx_kexec_language_e kind,
-    ngx_pool_t *pool, ngx_keyval_t **env, ngx_uint_t *nenv, ngx_log_t *log,
-    const char **why, const char **name);
 
 /*
  * Starts to make a context: on the Jupyter Server that the upstream block's
@@ -78,13 +76,6 @@ void ngx_kexec_answer_unknown(ngx_http_request_t *r, ngx_str_t *id);
  */
 void ngx_kexec_answer_full(ngx_http_request_t *r, ngx_uint_t n,
     const char *what);
-
-/*
- * NULL if all default contexts of the location have been ready once; else
- * the language that is not, and *why.
- */
-ngx_str_t *ngx_kexec_startup_missing(ngx_http_kexec_loc_conf_t *conf,
-    ngx_str_t *why);
 
 
 #endif /* _NGX_KEXEC_CONTEXTS_H_INCLUDED_ */

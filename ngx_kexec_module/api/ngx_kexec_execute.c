@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_contexts.h>
+#include <ngx_kexec_envs.h>
+#include <ngx_kexec_execute.h>
 
 
 /* a POST /execute until its execution takes over; in the request's pool */

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_contexts.h>
+#include <ngx_kexec_health.h>
 
 
 /* an answer of Jupyter's is as good as new for this long */
@@ -59,6 +60,8 @@ typedef struct {
 
 
 static void ngx_kexec_startup_timer(ngx_event_t *ev);
+static ngx_str_t *ngx_kexec_startup_missing(ngx_http_kexec_loc_conf_t *conf,
+    ngx_str_t *why);
 static void ngx_kexec_startup_try(ngx_kexec_default_t *d);
 static void ngx_kexec_startup_made(void *data, ngx_uint_t status,
     ngx_str_t *sentence, ngx_kexec_context_t *ctx);
@@ -275,7 +278,12 @@ ngx_kexec_startup_failed(ngx_kexec_default_t *d, ngx_uint_t status,
 }
 
 
-ngx_str_t *
+/*
+ * NULL if all default contexts of the location have been ready once; else
+ * the language that is not, and *why.
+ */
+
+static ngx_str_t *
 ngx_kexec_startup_missing(ngx_http_kexec_loc_conf_t *conf, ngx_str_t *why)
 {
     ngx_uint_t            i;

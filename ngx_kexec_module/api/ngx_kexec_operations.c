@@ -7,7 +7,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_sync.h>
+#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_operations.h>
 
 
 /*

@@ -7,7 +7,14 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_sync.h>
+#include <ngx_kexec_answer.h>
+#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_execute.h>
+#include <ngx_kexec_health.h>
+#include <ngx_kexec_hold.h>
+#include <ngx_kexec_operations.h>
+#include <ngx_kexec_routes.h>
+#include <ngx_kexec_settings.h>
 
 
 /* "*" stands for one segment, which is handed to the handler */
@@ -93,7 +100,7 @@ ngx_kexec_route(ngx_http_request_t *r)
         }
 
         if (route->handler != ngx_kexec_health_handler) {
-            rc = ngx_kexec_sync_hold(r, route->handler, &id);
+            rc = ngx_kexec_hold(r, route->handler, &id);
 
             if (rc != NGX_DECLINED) {
                 return rc;

@@ -11,7 +11,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_module.h>
 #include <ngx_kexec_client.h>
 #include <ngx_kexec_jupyter.h>
 #include <ngx_kexec_kernel.h>
@@ -322,18 +321,6 @@ void ngx_kexec_probe_barrier(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup(ngx_kexec_execution_t *ex);
 void ngx_kexec_setup_answered(ngx_kexec_execution_t *ex);
 void ngx_kexec_restore(ngx_kexec_execution_t *ex);
-
-/*
- * kexec_envs_url: is it to be asked by this execution?  _fetch() comes back to
- * ngx_kexec_setup() with envs, or ends the execution in words; NGX_ERROR: no
- * memory.  _stop() drops the call.  _token() copies the client's
- * X-Access-Token while there is a request.
- */
-ngx_uint_t ngx_kexec_envs_wanted(ngx_kexec_execution_t *ex);
-ngx_int_t ngx_kexec_envs_fetch(ngx_kexec_execution_t *ex);
-void ngx_kexec_envs_stop(ngx_kexec_execution_t *ex);
-ngx_int_t ngx_kexec_envs_token(ngx_kexec_execution_t *ex,
-    ngx_http_request_t *r);
 
 void ngx_kexec_forget(ngx_kexec_execution_t *ex);
 void ngx_kexec_leave(ngx_kexec_execution_t *ex);

@@ -8,7 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <jansson.h>
-#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_execution.h>
+#include <ngx_kexec_sync.h>
 
 
 /* for Jupyter to take down a session's new name */

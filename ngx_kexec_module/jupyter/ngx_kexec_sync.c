@@ -7,6 +7,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_contexts.h>
+#include <ngx_kexec_operations.h>
 #include <ngx_kexec_sync.h>
 
 
@@ -23,10 +25,6 @@
 
 /* as long as a server did not answer yet */
 #define NGX_KEXEC_SYNC_RETRY_TIME  1000
-
-/* how long requests wait for the first answer, and how often they look */
-#define NGX_KEXEC_SYNC_HOLD_TIME   5000
-#define NGX_KEXEC_SYNC_LOOK_TIME   20
 
 /* contexts that are looked at in one turn */
 #define NGX_KEXEC_SYNC_IDLE   4
@@ -81,20 +79,7 @@ typedef struct {
     /* of this round and of the last one */
     ngx_array_t                *strangers;
     ngx_array_t                *last_strangers;
-
-    /* requests that came too early */
-    ngx_queue_t                 waiters;
-    ngx_event_t                 look;
 } ngx_kexec_sync_t;
-
-
-typedef struct {
-    ngx_queue_t                 queue;
-    ngx_http_request_t         *request;
-    ngx_kexec_handler_pt        handler;
-    ngx_str_t                   id;
-    ngx_msec_t                  limit;
-} ngx_kexec_sync_waiter_t;
 
 
 static void ngx_kexec_sync_timer(ngx_event_t *ev);
@@ -124,8 +109,6 @@ static void ngx_kexec_sync_lapse(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx);
 static ngx_uint_t ngx_kexec_sync_same(ngx_kexec_id_t *one,
     ngx_kexec_id_t *two);
-static void ngx_kexec_sync_look(ngx_event_t *ev);
-static void ngx_kexec_sync_cleanup(void *data);
 
 
 static ngx_kexec_sync_t  ngx_kexec_sync;
@@ -148,12 +131,6 @@ ngx_kexec_sync_init(ngx_cycle_t *cycle, ngx_http_kexec_main_conf_t *kmcf)
     sync->timer.data = &sync->dumb;
     sync->timer.log = cycle->log;
     sync->timer.cancelable = 1;
-
-    sync->look.handler = ngx_kexec_sync_look;
-    sync->look.data = &sync->dumb;
-    sync->look.log = cycle->log;
-
-    ngx_queue_init(&sync->waiters);
 
     ngx_add_timer(&sync->timer, 1);
 }
@@ -742,101 +719,4 @@ ngx_kexec_sync_same(ngx_kexec_id_t *one, ngx_kexec_id_t *two)
 {
     return one->len == two->len
            && ngx_memcmp(one->data, two->data, one->len) == 0;
-}
-
-
-ngx_int_t
-ngx_kexec_sync_hold(ngx_http_request_t *r, ngx_kexec_handler_pt handler,
-    ngx_str_t *id)
-{
-    ngx_kexec_sync_t         *sync;
-    ngx_http_cleanup_t       *cln;
-    ngx_kexec_sync_waiter_t  *waiter;
-
-    sync = &ngx_kexec_sync;
-
-    if (ngx_kexec_zone_seen(sync->kmcf->zone) != NGX_KEXEC_SEEN_NONE) {
-        return NGX_DECLINED;
-    }
-
-    cln = ngx_http_cleanup_add(r, sizeof(ngx_kexec_sync_waiter_t));
-    if (cln == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    waiter = cln->data;
-
-    waiter->request = r;
-    waiter->handler = handler;
-    waiter->id = *id;
-    waiter->limit = ngx_current_msec + NGX_KEXEC_SYNC_HOLD_TIME;
-
-    ngx_queue_insert_tail(&sync->waiters, &waiter->queue);
-
-    cln->handler = ngx_kexec_sync_cleanup;
-
-    if (!sync->look.timer_set) {
-        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK_TIME);
-    }
-
-    r->main->count++;
-
-    return NGX_DONE;
-}
-
-
-/* another worker may be the one that asks, so the zone is looked at */
-
-static void
-ngx_kexec_sync_look(ngx_event_t *ev)
-{
-    ngx_queue_t              *q;
-    ngx_connection_t         *c;
-    ngx_kexec_sync_t         *sync;
-    ngx_http_request_t       *r;
-    ngx_kexec_sync_waiter_t  *waiter;
-
-    sync = &ngx_kexec_sync;
-
-    while (!ngx_queue_empty(&sync->waiters)) {
-
-        q = ngx_queue_head(&sync->waiters);
-        waiter = ngx_queue_data(q, ngx_kexec_sync_waiter_t, queue);
-
-        if (ngx_kexec_zone_seen(sync->kmcf->zone) == NGX_KEXEC_SEEN_NONE
-            && (ngx_msec_int_t) (waiter->limit - ngx_current_msec) > 0)
-        {
-            break;
-        }
-
-        /* in the order of their arrival */
-
-        ngx_queue_remove(q);
-
-        r = waiter->request;
-        c = r->connection;
-
-        waiter->request = NULL;
-
-        ngx_http_set_log_request(c->log, r);
-
-        ngx_http_finalize_request(r, waiter->handler(r, &waiter->id));
-        ngx_http_run_posted_requests(c);
-    }
-
-    if (!ngx_queue_empty(&sync->waiters)) {
-        ngx_add_timer(&sync->look, NGX_KEXEC_SYNC_LOOK_TIME);
-    }
-}
-
-
-static void
-ngx_kexec_sync_cleanup(void *data)
-{
-    ngx_kexec_sync_waiter_t *waiter = data;
-
-    if (waiter->request) {
-        ngx_queue_remove(&waiter->queue);
-        waiter->request = NULL;
-    }
 }

@@ -11,25 +11,14 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_contexts.h>
-
-
-/* of a request, with the segment of its path that the route leaves open */
-typedef ngx_int_t (*ngx_kexec_handler_pt)(ngx_http_request_t *r,
-    ngx_str_t *id);
+#include <ngx_kexec_jupyter.h>
+#include <ngx_kexec_server.h>
 
 
 /* from init_process: starts to keep the zone and Jupyter's sessions the same */
 void ngx_kexec_sync_init(ngx_cycle_t *cycle,
     ngx_http_kexec_main_conf_t *kmcf);
 
-/*
- * Right after the start of nginx its contexts are not known yet: a request
- * waits for Jupyter's first answer, at most 5 s, and is then given to handler.
- * NGX_DECLINED: it need not wait; else what a content handler returns.
- */
-ngx_int_t ngx_kexec_sync_hold(ngx_http_request_t *r,
-    ngx_kexec_handler_pt handler, ngx_str_t *id);
 
 /*
  * What a session of Jupyter's tells of its context; ready, sockaddr and server
@@ -45,10 +34,6 @@ ngx_int_t ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
  * NGX_OK, NGX_ERROR: no memory.
  */
 ngx_int_t ngx_kexec_sync_order(ngx_pool_t *pool, ngx_array_t *sessions);
-
-/* deletes a context, unless it was used within kmcf's idle_timeout */
-void ngx_kexec_operation_expire(ngx_http_kexec_main_conf_t *kmcf,
-    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
 
 
 #endif /* _NGX_KEXEC_SYNC_H_INCLUDED_ */

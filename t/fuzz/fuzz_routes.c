@@ -142,7 +142,7 @@ ngx_kexec_report(ngx_http_request_t *r)
 
 
 ngx_int_t
-ngx_kexec_sync_hold(ngx_http_request_t *r, ngx_kexec_handler_pt handler,
+ngx_kexec_hold(ngx_http_request_t *r, ngx_kexec_handler_pt handler,
     ngx_str_t *id)
 {
     check(r == &request && handler && id);
