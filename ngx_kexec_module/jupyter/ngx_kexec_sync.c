@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_contexts.h>
+#include <ngx_kexec_identity.h>
 #include <ngx_kexec_operations.h>
 #include <ngx_kexec_sync.h>
 

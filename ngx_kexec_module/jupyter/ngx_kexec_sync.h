@@ -21,13 +21,6 @@ void ngx_kexec_sync_init(ngx_cycle_t *cycle,
 
 
 /*
- * What a session of Jupyter's tells of its context; ready, sockaddr and server
- * are not set.  NGX_DECLINED: it is not ours.
- */
-ngx_int_t ngx_kexec_session_parse(ngx_kexec_jupyter_session_t *session,
-    ngx_kexec_context_t *ctx);
-
-/*
  * Of sessions that claim one id, the one of the highest epoch among those whose
  * context was ready comes behind all others of that id: only one can have it.
  * Else they keep the order of Jupyter's list, in which the youngest comes last.

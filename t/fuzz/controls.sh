@@ -77,7 +77,7 @@ breaks fuzz_env execution/ngx_kexec_envs.c 's/ngx_memcpy(kv->value.data, val.dat
 breaks fuzz_env execution/ngx_kexec_envs.c 's/                          "out: %s", \&key, reason);\n            continue;/                          "out: %s", \&key, reason);/'
 breaks fuzz_env execution/ngx_kexec_envs.c 's/kv = ngx_palloc(pool, n \*/kv = ngx_palloc(pool, (n - (n > 60)) */'
 
-breaks fuzz_jupyter execution/ngx_kexec_session.c 's/ngx_min((uint64_t) serial, NGX_KEXEC_SERIAL_FOUND)/(uint64_t) serial/'
-breaks fuzz_jupyter execution/ngx_kexec_session.c 's/n > (ngx_int_t) NGX_KEXEC_EPOCH_FOUND/n > NGX_MAX_INT_T_VALUE/'
+breaks fuzz_jupyter jupyter/ngx_kexec_identity.c 's/ngx_min((uint64_t) serial, NGX_KEXEC_SERIAL_FOUND)/(uint64_t) serial/'
+breaks fuzz_jupyter jupyter/ngx_kexec_identity.c 's/n > (ngx_int_t) NGX_KEXEC_EPOCH_FOUND/n > NGX_MAX_INT_T_VALUE/'
 
 echo "controls: all $found were found"

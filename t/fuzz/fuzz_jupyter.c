@@ -12,9 +12,7 @@
 
 
 #include "fuzz_pool.h"
-
-/* its functions for names are its own; what the others call is not linked */
-#include <ngx_kexec_session.c>
+#include <ngx_kexec_identity.h>
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,7 +57,6 @@ static void
 check_session(ngx_kexec_jupyter_session_t *session)
 {
     ngx_kexec_context_t          ctx, again;
-    ngx_kexec_execution_t        ex;
     ngx_kexec_jupyter_session_t  renamed;
 
     check_id(&session->session);
@@ -78,14 +75,9 @@ check_session(ngx_kexec_jupyter_session_t *session)
     check(ctx.spec_len <= NGX_KEXEC_LANGUAGE_LEN);
     check(ctx.kind <= NGX_KEXEC_LANG_JAVA);
 
-    memset(&ex, 0, sizeof(ex));
-
-    ex.pool = &pool;
-    ex.ctx = ctx;
-
     renamed = *session;
 
-    check(ngx_kexec_session_name(&ex, &renamed.name) == NGX_OK);
+    check(ngx_kexec_session_name(&pool, &ctx, &renamed.name) == NGX_OK);
     check(ngx_kexec_session_parse(&renamed, &again) == NGX_OK);
     check(memcmp(&ctx, &again, sizeof(ctx)) == 0);
 }
