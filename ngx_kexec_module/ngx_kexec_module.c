@@ -309,7 +309,7 @@ ngx_http_kexec_init_process(ngx_cycle_t *cycle)
     kmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_kexec_module);
 
     ngx_kexec_hold_init(cycle, zone);
-    ngx_kexec_sync_init(cycle, kmcf);
+    ngx_kexec_sync_init(cycle, kmcf, ngx_kexec_operation_expire);
 
     return ngx_kexec_startup(cycle, kmcf);
 }

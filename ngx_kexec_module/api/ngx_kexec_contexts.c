@@ -327,24 +327,6 @@ ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
 
 
 ngx_int_t
-ngx_kexec_make_room(ngx_kexec_zone_t *zone)
-{
-    ngx_kexec_context_t  old;
-
-    if (ngx_kexec_zone_make_room(zone, &old) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
-    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "context %*s, which has no kernel any more, is dropped to "
-                  "make room for another one",
-                  (size_t) NGX_KEXEC_UUID_LEN, old.id);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
 ngx_kexec_create_handler(ngx_http_request_t *r, ngx_str_t *id)
 {
     ngx_int_t  rc;

@@ -58,11 +58,6 @@ ngx_int_t ngx_kexec_context_make(ngx_http_request_t *r,
     ngx_kexec_context_t *ctx, ngx_kexec_created_pt created, void *data,
     ngx_kexec_execution_t **ex, ngx_uint_t *status, const char **sentence);
 
-/*
- * Where no context more may be made: drops, and logs, one without a kernel.
- * NGX_OK; NGX_DECLINED: there is room, or none that could be dropped.
- */
-ngx_int_t ngx_kexec_make_room(ngx_kexec_zone_t *zone);
 
 /*
  * Answers that there is no such context: 404, or 503 as long as not all of

@@ -7,9 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include <ngx_kexec_contexts.h>
 #include <ngx_kexec_identity.h>
-#include <ngx_kexec_operations.h>
 #include <ngx_kexec_sync.h>
 
 
@@ -56,6 +54,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_kexec_main_conf_t *kmcf;
+    ngx_kexec_expire_pt         expire;
     ngx_event_t                 timer;
     ngx_connection_t            dumb;
     ngx_uint_t                  hand;           /* in search of idle ones */
@@ -116,13 +115,15 @@ static ngx_kexec_sync_t  ngx_kexec_sync;
 
 
 void
-ngx_kexec_sync_init(ngx_cycle_t *cycle, ngx_http_kexec_main_conf_t *kmcf)
+ngx_kexec_sync_init(ngx_cycle_t *cycle, ngx_http_kexec_main_conf_t *kmcf,
+    ngx_kexec_expire_pt expire)
 {
     ngx_kexec_sync_t  *sync;
 
     sync = &ngx_kexec_sync;
 
     sync->kmcf = kmcf;
+    sync->expire = expire;
 
     /* debug logs take an event's data for a connection */
 
@@ -190,7 +191,7 @@ ngx_kexec_sync_expire(ngx_kexec_sync_t *sync)
         conf = ngx_kexec_sync_conf(sync, &ctx[i]);
 
         if (conf) {
-            ngx_kexec_operation_expire(kmcf, conf, &ctx[i]);
+            sync->expire(kmcf, conf, &ctx[i]);
         }
     }
 }

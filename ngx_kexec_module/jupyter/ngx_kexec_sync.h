@@ -15,10 +15,17 @@
 #include <ngx_kexec_server.h>
 
 
-/* from init_process: starts to keep the zone and Jupyter's sessions the same */
-void ngx_kexec_sync_init(ngx_cycle_t *cycle,
-    ngx_http_kexec_main_conf_t *kmcf);
+/* deletes a context, unless it was used within kmcf's idle_timeout */
+typedef void (*ngx_kexec_expire_pt)(ngx_http_kexec_main_conf_t *kmcf,
+    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_context_t *ctx);
 
+
+/*
+ * From init_process: starts to keep the zone and Jupyter's sessions the same,
+ * and to let contexts expire that nobody uses.
+ */
+void ngx_kexec_sync_init(ngx_cycle_t *cycle, ngx_http_kexec_main_conf_t *kmcf,
+    ngx_kexec_expire_pt expire);
 
 /*
  * Of sessions that claim one id, the one of the highest epoch among those whose

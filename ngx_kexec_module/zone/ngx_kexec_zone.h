@@ -338,6 +338,9 @@ ngx_int_t ngx_kexec_zone_lapse(ngx_kexec_zone_t *zone, ngx_kexec_ref_t *ref,
 ngx_int_t ngx_kexec_zone_make_room(ngx_kexec_zone_t *zone,
     ngx_kexec_context_t *ctx);
 
+/* the same, and logs which one */
+ngx_int_t ngx_kexec_make_room(ngx_kexec_zone_t *zone);
+
 /*
  * Contexts of which nobody made use for idle ms, at most n; how many were
  * written.  *hand, 0 at first, goes round all records from call to call.

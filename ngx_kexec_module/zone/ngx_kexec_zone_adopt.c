@@ -188,6 +188,24 @@ ngx_kexec_zone_make_room(ngx_kexec_zone_t *zone, ngx_kexec_context_t *ctx)
 }
 
 
+ngx_int_t
+ngx_kexec_make_room(ngx_kexec_zone_t *zone)
+{
+    ngx_kexec_context_t  old;
+
+    if (ngx_kexec_zone_make_room(zone, &old) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "context %*s, which has no kernel any more, is dropped to "
+                  "make room for another one",
+                  (size_t) NGX_KEXEC_UUID_LEN, old.id);
+
+    return NGX_OK;
+}
+
+
 static ngx_uint_t
 ngx_kexec_zone_full(ngx_kexec_zone_t *zone)
 {
