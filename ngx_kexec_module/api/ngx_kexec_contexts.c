@@ -239,88 +239,95 @@ ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
 
 
 ngx_int_t
-ngx_kexec_context_make(ngx_http_request_t *r, ngx_http_kexec_loc_conf_t *conf,
-    ngx_kexec_zone_t *zone, ngx_str_t *language, ngx_str_t *cwd,
-    ngx_uint_t is_default, ngx_kexec_context_t *ctx,
-    ngx_kexec_created_pt created, void *data, ngx_kexec_execution_t **ex,
-    ngx_uint_t *status, const char **sentence)
+ngx_kexec_context_make(ngx_kexec_make_t *make, ngx_kexec_context_t *ctx)
 {
-    ngx_int_t  rc;
+    ngx_int_t               rc;
+    ngx_kexec_zone_t       *zone;
+    ngx_kexec_execution_t  *ex;
 
     static u_char  why[NGX_KEXEC_FAILURE_LEN + 1];
 
-    if (is_default && ngx_kexec_zone_seen(zone) < NGX_KEXEC_SEEN_SOME) {
+    zone = make->zone;
+
+    if (make->is_default && ngx_kexec_zone_seen(zone) < NGX_KEXEC_SEEN_SOME) {
 
         /* there may be one from before, and Jupyter does not tell */
 
         *ngx_kexec_zone_why_unseen(zone, why) = '\0';
 
-        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        *sentence = (char *) why;
+        make->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        make->sentence = (char *) why;
         return NGX_ERROR;
     }
 
-    *status = NGX_HTTP_INTERNAL_SERVER_ERROR;
-    *sentence = "out of memory";
+    make->status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+    make->sentence = "out of memory";
 
     ngx_memzero(ctx, sizeof(ngx_kexec_context_t));
 
     ngx_kexec_uuid(ctx->id);
 
-    ctx->language_len = language->len;
-    ngx_memcpy(ctx->language, language->data, language->len);
+    ctx->language_len = make->language->len;
+    ngx_memcpy(ctx->language, make->language->data, make->language->len);
 
-    ctx->cwd_len = cwd->len;
-    ngx_memcpy(ctx->cwd, cwd->data, cwd->len);
+    ctx->cwd_len = make->cwd->len;
+    ngx_memcpy(ctx->cwd, make->cwd->data, make->cwd->len);
 
-    ctx->is_default = is_default ? 1 : 0;
-    ctx->kind = ngx_kexec_language_find(language);
+    ctx->is_default = make->is_default ? 1 : 0;
+    ctx->kind = ngx_kexec_language_find(make->language);
 
-    rc = r ? ngx_kexec_balance(r, conf, ctx) : ngx_kexec_peer(conf, 0, ctx);
+    rc = make->request ? ngx_kexec_balance(make->request, make->conf, ctx)
+                       : ngx_kexec_peer(make->conf, 0, ctx);
 
     if (rc != NGX_OK) {
-        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        *sentence = "No Jupyter Server of the upstream is available";
+        make->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        make->sentence = "No Jupyter Server of the upstream is available";
         return NGX_ERROR;
     }
 
-    *ex = ngx_kexec_execution_create(r, conf, ctx, NGX_KEXEC_CLAIM_CREATE);
-    if (*ex == NULL) {
+    ex = ngx_kexec_execution_create(make->request, make->conf, ctx,
+                                    NGX_KEXEC_CLAIM_CREATE);
+    if (ex == NULL) {
         return NGX_ERROR;
     }
 
     do {
-        rc = ngx_kexec_zone_create(zone, ctx, &(*ex)->claim);
+        rc = ngx_kexec_zone_create(zone, ctx, &ex->claim);
 
     } while ((rc == NGX_DECLINED || rc == NGX_ABORT)
              && ngx_kexec_make_room(zone) == NGX_OK);
 
     if (rc != NGX_OK) {
-        ngx_kexec_execution_destroy(*ex);
-        *ex = NULL;
+        ngx_kexec_execution_destroy(ex);
 
         if (rc == NGX_BUSY) {
             return NGX_BUSY;
         }
 
         if (rc == NGX_ABORT) {
-            *status = NGX_HTTP_TOO_MANY_REQUESTS;
-            *sentence = "The server is allowed no more contexts "
-                        "(kexec_max_contexts), delete one first";
+            make->status = NGX_HTTP_TOO_MANY_REQUESTS;
+            make->sentence = "The server is allowed no more contexts "
+                             "(kexec_max_contexts), delete one first";
             return NGX_ERROR;
         }
 
-        *status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        *sentence = "The server holds as many contexts as it can, "
-                    "delete one first";
+        make->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        make->sentence = "The server holds as many contexts as it can, "
+                         "delete one first";
         return NGX_ERROR;
     }
 
-    (*ex)->ctx = *ctx;
-    (*ex)->created = created;
-    (*ex)->data = data;
+    ex->ctx = *ctx;
+    ex->created = make->created;
+    ex->data = make->data;
 
-    ngx_kexec_execution_make(*ex);
+    /* its end may be told before this returns */
+
+    if (make->execution) {
+        *make->execution = ex;
+    }
+
+    ngx_kexec_execution_make(ex);
 
     return NGX_OK;
 }
@@ -343,10 +350,8 @@ static void
 ngx_kexec_create_body(ngx_http_request_t *r)
 {
     json_t                     *body;
-    ngx_int_t                   rc;
     ngx_str_t                   word, language, cwd, text;
-    ngx_uint_t                  status;
-    const char                 *sentence;
+    ngx_kexec_make_t            make;
     ngx_kexec_create_t         *create;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_context_t         ctx;
@@ -396,14 +401,21 @@ ngx_kexec_create_body(ngx_http_request_t *r)
     cln->handler = ngx_kexec_create_cleanup;
     cln->data = create;
 
-    rc = ngx_kexec_context_make(r, conf, ngx_kexec_request_zone(r), &language,
-                                &cwd, 0, &ctx, ngx_kexec_create_done, create,
-                                &create->execution, &status,
-                                &sentence);
-    if (rc != NGX_OK) {
-        text.data = (u_char *) sentence;
-        text.len = ngx_strlen(sentence);
-        ngx_kexec_answer_text(r, status, &text);
+    ngx_memzero(&make, sizeof(ngx_kexec_make_t));
+
+    make.request = r;
+    make.conf = conf;
+    make.zone = ngx_kexec_request_zone(r);
+    make.language = &language;
+    make.cwd = &cwd;
+    make.created = ngx_kexec_create_done;
+    make.data = create;
+    make.execution = &create->execution;
+
+    if (ngx_kexec_context_make(&make, &ctx) != NGX_OK) {
+        text.data = (u_char *) make.sentence;
+        text.len = ngx_strlen(make.sentence);
+        ngx_kexec_answer_text(r, make.status, &text);
         return;
     }
 

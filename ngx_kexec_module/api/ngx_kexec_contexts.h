@@ -18,6 +18,29 @@
 #include <ngx_kexec_schema.h>
 
 
+/* a context that is to be made */
+
+typedef struct {
+    ngx_http_request_t         *request;        /* NULL: none */
+    ngx_http_kexec_loc_conf_t  *conf;
+    ngx_kexec_zone_t           *zone;
+    ngx_str_t                  *language;
+    ngx_str_t                  *cwd;
+    ngx_uint_t                  is_default;
+
+    /* called at its end, unless it is NULL */
+    ngx_kexec_created_pt        created;
+    void                       *data;
+
+    /* NULL, or where to put what makes it, until created() is called */
+    ngx_kexec_execution_t     **execution;
+
+    /* what is to be answered where it cannot be made */
+    ngx_uint_t                  status;
+    const char                 *sentence;
+} ngx_kexec_make_t;
+
+
 /* GET /contexts, POST /contexts */
 
 ngx_int_t ngx_kexec_list_handler(ngx_http_request_t *r, ngx_str_t *id);
@@ -45,19 +68,14 @@ ngx_int_t ngx_kexec_language(ngx_http_request_t *r, ngx_str_t *word,
 
 /*
  * Starts to make a context: on the Jupyter Server that the upstream block's
- * balancing picks for r, or, without a request, on the block's first live one;
- * if that cannot be reached, on another.  created() is called from the event
- * loop, unless it is NULL.
- * NGX_OK: under way, *ex and ctx are set; NGX_BUSY: the default context of
- * that language is there already, or being made: ctx is that one; NGX_ERROR:
- * *status and *sentence say why not.
+ * balancing picks for the request, or, without one, on the block's first live
+ * one; if that cannot be reached, on another.
+ * NGX_OK: under way, ctx and *execution are set; NGX_BUSY: the default context
+ * of that language is there already, or being made: ctx is that one; NGX_ERROR:
+ * status and sentence say why not.
  */
-ngx_int_t ngx_kexec_context_make(ngx_http_request_t *r,
-    ngx_http_kexec_loc_conf_t *conf, ngx_kexec_zone_t *zone,
-    ngx_str_t *language, ngx_str_t *cwd, ngx_uint_t is_default,
-    ngx_kexec_context_t *ctx, ngx_kexec_created_pt created, void *data,
-    ngx_kexec_execution_t **ex, ngx_uint_t *status, const char **sentence);
-
+ngx_int_t ngx_kexec_context_make(ngx_kexec_make_t *make,
+    ngx_kexec_context_t *ctx);
 
 /*
  * Answers that there is no such context: 404, or 503 as long as not all of

@@ -177,12 +177,10 @@ failed:
 static void
 ngx_kexec_execute_context(ngx_kexec_execute_t *e)
 {
-    ngx_int_t               rc;
-    ngx_str_t               text;
-    ngx_uint_t              status;
-    const char             *sentence;
-    ngx_http_request_t     *r;
-    ngx_kexec_execution_t  *ex;
+    ngx_int_t            rc;
+    ngx_str_t            text;
+    ngx_kexec_make_t     make;
+    ngx_http_request_t  *r;
 
     r = e->request;
 
@@ -215,13 +213,19 @@ ngx_kexec_execute_context(ngx_kexec_execute_t *e)
 
         e->made = 1;
 
-        rc = ngx_kexec_context_make(r, e->conf, e->zone, &e->language,
-                                    &e->conf->cwd, 1, &e->ctx, NULL, NULL,
-                                    &ex, &status, &sentence);
-        if (rc == NGX_ERROR) {
-            text.data = (u_char *) sentence;
-            text.len = ngx_strlen(sentence);
-            ngx_kexec_answer_text(r, status, &text);
+        ngx_memzero(&make, sizeof(ngx_kexec_make_t));
+
+        make.request = r;
+        make.conf = e->conf;
+        make.zone = e->zone;
+        make.language = &e->language;
+        make.cwd = &e->conf->cwd;
+        make.is_default = 1;
+
+        if (ngx_kexec_context_make(&make, &e->ctx) == NGX_ERROR) {
+            text.data = (u_char *) make.sentence;
+            text.len = ngx_strlen(make.sentence);
+            ngx_kexec_answer_text(r, make.status, &text);
             return;
         }
     }

@@ -180,11 +180,10 @@ ngx_kexec_startup_timer(ngx_event_t *ev)
 static void
 ngx_kexec_startup_try(ngx_kexec_default_t *d)
 {
-    ngx_int_t             rc;
-    ngx_str_t             text;
-    ngx_uint_t            status;
-    const char           *sentence;
-    ngx_kexec_context_t   ctx;
+    ngx_int_t            rc;
+    ngx_str_t            text;
+    ngx_kexec_make_t     make;
+    ngx_kexec_context_t  ctx;
 
     if (ngx_kexec_zone_seen(d->zone) == NGX_KEXEC_SEEN_NONE) {
         return;
@@ -219,14 +218,21 @@ ngx_kexec_startup_try(ngx_kexec_default_t *d)
         }
     }
 
-    rc = ngx_kexec_context_make(NULL, d->conf, d->zone, &d->language,
-                                &d->conf->cwd, 1, &ctx,
-                                ngx_kexec_startup_made, d, &d->execution,
-                                &status, &sentence);
-    if (rc == NGX_ERROR) {
-        text.data = (u_char *) sentence;
-        text.len = ngx_strlen(sentence);
-        ngx_kexec_startup_failed(d, status, &text);
+    ngx_memzero(&make, sizeof(ngx_kexec_make_t));
+
+    make.conf = d->conf;
+    make.zone = d->zone;
+    make.language = &d->language;
+    make.cwd = &d->conf->cwd;
+    make.is_default = 1;
+    make.created = ngx_kexec_startup_made;
+    make.data = d;
+    make.execution = &d->execution;
+
+    if (ngx_kexec_context_make(&make, &ctx) == NGX_ERROR) {
+        text.data = (u_char *) make.sentence;
+        text.len = ngx_strlen(make.sentence);
+        ngx_kexec_startup_failed(d, make.status, &text);
     }
 }
 
