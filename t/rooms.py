@@ -113,6 +113,10 @@ is_(rooms({"attic/ngx_kexec_low.c": low}), (["attic/ngx_kexec_low.c is in a room
 is_(rooms({LOW: low, "api/ngx_kexec_low.c": ""}),
     (["api/ngx_kexec_low.c and %s have the same name" % LOW], False), "a name twice")
 
+with open(os.path.join(ROOT, "config")) as f:
+    built = set(re.findall(r"ngx_kexec_module/(\w+)", f.read()))
+is_(built, {name for name in os.listdir(os.path.join(ROOT, "ngx_kexec_module")) if "." not in name}, "config has all rooms")
+
 run = subprocess.run([TOOL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 for line in run.stdout.splitlines():
     print("# " + line)
