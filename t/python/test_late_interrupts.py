@@ -117,8 +117,11 @@ class Ends(KernelTest):
         while self.client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "stream":
             pass
         kernel = psutil.Process(self.manager.provisioner.pid)
-        processes = [process for process in kernel.children(recursive=True) if process.name() in names]
-        self.assertEqual({process.name() for process in processes}, set(names))
+        processes, deadline = [], time.monotonic() + TIMEOUT
+        while {process.name() for process in processes} != set(names):
+            self.assertLess(time.monotonic(), deadline)     # the shell becomes sleep behind its echo
+            processes = [process for process in kernel.children(recursive=True) if process.name() in names]
+            time.sleep(0.05)
         end()
         _, alive = psutil.wait_procs(processes, TIMEOUT)
         self.assertEqual(alive, [])

@@ -23,15 +23,18 @@ def health(server):
     return request(server.health_port, "GET", "/health").status
 
 
-# Where the making of a context is when it is deleted: what makes that last, and how it is seen in Jupyter
-MAKING = {
-    "kernels are asked for": ({"kernelspecs": {"delay": 0.7}}, {"ev": "rest", "name": "kernelspecs"}),
-    "a session is made": ({"session_create": {"delay": 0.7}}, {"ev": "rest", "name": "session_create"}),
-    "the link is opened": ({"channels": {"delay": 0.7}}, {"ev": "rest", "name": "channels"}),
-    "the kernel starts": ({"start_delay": 0.7}, {"ev": "ws_open"}),
-    "directory and variables are set": ({"silent_delay": 0.7}, {"ev": "start", "silent": True}),
-    "its session is renamed": ({"session_patch": {"delay": 0.7}}, {"ev": "rest", "name": "session_patch"}),
-}
+def making():
+    """Where the making of a context is when it is deleted: what makes that last, longer than the deletion takes to come, and
+    how it is seen in Jupyter."""
+    delay = min(0.5 * slack(), 2.5)                      # Jupyter has 5 s to answer
+    return {
+        "kernels are asked for": ({"kernelspecs": {"delay": delay}}, {"ev": "rest", "name": "kernelspecs"}),
+        "a session is made": ({"session_create": {"delay": delay}}, {"ev": "rest", "name": "session_create"}),
+        "the link is opened": ({"channels": {"delay": delay}}, {"ev": "rest", "name": "channels"}),
+        "the kernel starts": ({"start_delay": delay}, {"ev": "ws_open"}),
+        "directory and variables are set": ({"silent_delay": delay}, {"ev": "start", "silent": True}),
+        "its session is renamed": ({"session_patch": {"delay": delay}}, {"ev": "rest", "name": "session_patch"}),
+    }
 
 
 @scenario(workers=2, many=10)
@@ -40,7 +43,7 @@ def default_deleted_while_made(server, rounds):
     jupyter = server.jupyter
     wait_until(lambda: health(server) == 200, 10, "the default context")
     for i in range(rounds):
-        for name, (slow, seen) in MAKING.items():
+        for name, (slow, seen) in making().items():
             is_(server.request("DELETE", "/contexts/default").status, 200, name + ": there is none")
             before = sessions(server)
             jupyter.set(**slow)
@@ -65,7 +68,7 @@ def deleted_at_start(server, rounds):
     """The same for the one that is made at start-up: /health is 200 only once there is one."""
     jupyter = server.jupyter
     for i in range(rounds):
-        for name, (slow, seen) in MAKING.items():
+        for name, (slow, seen) in making().items():
             wait_until(lambda: health(server) == 200, 10, "the default context")
             is_(server.request("DELETE", "/contexts/default").status, 200, name + ": there is none")
             server.kill()
