@@ -441,9 +441,9 @@ ngx_kexec_execute_start(ngx_kexec_execute_t *e)
     seconds = json_number_value(json_object_get(e->body, "timeout"));
 
     if (seconds > 0) {
-        ex->timeout = seconds < 1e6 ? (ngx_msec_t) (seconds * 1000)
+        ex->m.conf.timeout = seconds < 1e6 ? (ngx_msec_t) (seconds * 1000)
                                     : 1000000000;
-        ex->timeout = ngx_max(ex->timeout, 1);
+        ex->m.conf.timeout = ngx_max(ex->m.conf.timeout, 1);
     }
 
     rc = ngx_kexec_execution_enter(ex, e->zone);

@@ -110,9 +110,10 @@ ngx_kexec_envs_stop(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_envs_handler(ngx_kexec_http_t *http)
 {
-    json_t                 *json;
-    ngx_int_t               rc;
-    ngx_kexec_execution_t  *ex;
+    json_t                     *json;
+    ngx_int_t                   rc;
+    ngx_kexec_execution_t      *ex;
+    ngx_kexec_machine_event_t   ev;
 
     ex = http->data;
     ex->fetch = NULL;
@@ -145,41 +146,40 @@ ngx_kexec_envs_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    ex->fetched = 1;
+    ngx_memzero(&ev, sizeof(ngx_kexec_machine_event_t));
 
-    if (ex->state == NGX_KEXEC_EX_SETUP) {
-        ngx_kexec_setup(ex);
-    }
+    ev.what = NGX_KEXEC_ON_FETCHED;
+
+    ex->event(ex, &ev);
 }
 
 
 static void
 ngx_kexec_envs_failed(ngx_kexec_execution_t *ex, const char *fmt, ...)
 {
-    u_char   *last;
-    va_list   args;
-    u_char    why[NGX_MAX_ERROR_STR / 8];
+    u_char                     *p;
+    va_list                     args;
+    ngx_kexec_machine_event_t   ev;
 
-    if (ex->state != NGX_KEXEC_EX_SETUP) {
+    ngx_str_null(&ex->sentence);
 
-        /* the link was lost meanwhile, and they are asked for once more */
+    p = ngx_pnalloc(ex->pool, NGX_MAX_ERROR_STR / 8);
 
-        return;
+    if (p) {
+        va_start(args, fmt);
+        ex->sentence.data = p;
+        ex->sentence.len = ngx_vslprintf(p, p + NGX_MAX_ERROR_STR / 8, fmt,
+                                         args)
+                           - p;
+        va_end(args);
     }
 
-    va_start(args, fmt);
-    last = ngx_vslprintf(why, why + sizeof(why), fmt, args);
-    va_end(args);
+    ngx_memzero(&ev, sizeof(ngx_kexec_machine_event_t));
 
-    ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
-                  "no variables from \"kexec_envs_url\": %*s",
-                  (size_t) (last - why), why);
+    ev.what = NGX_KEXEC_ON_FETCHED;
+    ev.say = NGX_KEXEC_SAY_FETCH;
 
-    ngx_kexec_tell(ex, "EnvironmentError", "the context's environment "
-                   "variables (kexec_envs_url) could not be had, the code did "
-                   "not run: %*s", (size_t) (last - why), why);
-    ngx_kexec_tell_end(ex);
-    ngx_kexec_restore(ex);
+    ex->event(ex, &ev);
 }
 
 

@@ -16,8 +16,8 @@
 
 
 /*
- * kexec_envs_url: is it to be asked by this execution?  _fetch() comes back to
- * ngx_kexec_setup() with envs, or ends the execution in words; NGX_ERROR: no
+ * kexec_envs_url: is it to be asked by this execution?  _fetch() comes back
+ * with ON_FETCHED, and why there are none in ex->sentence; NGX_ERROR: no
  * memory.  _stop() drops the call.  _token() copies the client's
  * X-Access-Token while there is a request.
  */

@@ -7,27 +7,44 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_kexec_calls.h>
+#include <ngx_kexec_channel.h>
 #include <ngx_kexec_envs.h>
 #include <ngx_kexec_execution.h>
-#include <ngx_kexec_events.h>
+#include <ngx_kexec_session.h>
+#include <ngx_kexec_steps.h>
+#include <ngx_kexec_verdict.h>
+#include <ngx_kexec_words.h>
 
 
-/* the longest sentence that is told to a client */
-#define NGX_KEXEC_SENTENCE  1024
+/* so long before worker_shutdown_timeout is over all is ended in words */
+#define NGX_KEXEC_SHUTDOWN_TIME  1000
 
 
 static u_char *ngx_kexec_execution_log(ngx_log_t *log, u_char *buf,
     size_t len);
 static void ngx_kexec_execution_notice(ngx_kexec_claim_t *claim);
 static void ngx_kexec_execution_look(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_leaving(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_granted(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_gone(void *data);
-static void ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex);
+
+static void ngx_kexec_execution_event(ngx_kexec_execution_t *ex,
+    ngx_kexec_machine_event_t *ev);
+static void ngx_kexec_execution_run(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_do(ngx_kexec_execution_t *ex,
+    ngx_kexec_action_t *action);
+static ngx_int_t ngx_kexec_execution_try(ngx_kexec_execution_t *ex,
+    ngx_kexec_action_t *action);
+static void ngx_kexec_execution_know(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_facts(ngx_kexec_execution_t *ex);
 
 static void ngx_kexec_execution_timer(ngx_event_t *ev);
-static void ngx_kexec_execution_timed(ngx_kexec_execution_t *ex,
-    ngx_kexec_wait_e wait);
 static void ngx_kexec_execution_arm(ngx_kexec_execution_t *ex);
 
+static void ngx_kexec_execution_not_made(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_done(ngx_kexec_execution_t *ex);
+static void ngx_kexec_execution_made(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_free(ngx_event_t *ev);
 
 
@@ -57,6 +74,7 @@ ngx_kexec_execution_create(ngx_http_request_t *r,
 
     ex->pool = pool;
     ex->conf = conf;
+    ex->event = ngx_kexec_execution_event;
     ex->kind = kind;
     ex->ctx = *ctx;
 
@@ -72,6 +90,15 @@ ngx_kexec_execution_create(ngx_http_request_t *r,
     }
 
     ngx_kexec_uuid(ex->id);
+
+    ex->m.conf.queue_timeout = conf->queue_timeout;
+    ex->m.conf.ready_timeout = conf->ready_timeout;
+    ex->m.conf.reconnect_timeout = conf->reconnect_timeout;
+    ex->m.conf.interrupt_timeout = conf->interrupt_timeout;
+    ex->m.conf.create = (kind == NGX_KEXEC_CLAIM_CREATE);
+    ex->m.conf.is_default = ctx->is_default;
+    ex->m.conf.never_restart = (conf->interrupt_failure
+                                == NGX_KEXEC_FAILURE_WAIT);
 
     ex->claim.handler = ngx_kexec_execution_notice;
     ex->claim.data = ex;
@@ -131,25 +158,11 @@ ngx_kexec_execution_enter(ngx_kexec_execution_t *ex, ngx_kexec_zone_t *zone)
 
     rc = ngx_kexec_claim_enter(zone, &ex->claim, ex->conf->queue_size);
 
-    if (rc == NGX_OK) {
-
-        /*
-         * The headers go first: the caller attaches a client yet, so the
-         * way on begins in the event loop.
-         */
-
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, 0);
-        return NGX_OK;
-    }
-
-    if (rc != NGX_AGAIN) {
+    if (rc != NGX_OK && rc != NGX_AGAIN) {
         return rc;
     }
 
-    ex->log.action = "waiting in the queue";
-
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_QUEUE, ex->conf->queue_timeout);
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);
+    ngx_kexec_on(ex, NGX_KEXEC_ON_ENTERED, rc == NGX_OK);
 
     return NGX_OK;
 }
@@ -160,10 +173,10 @@ ngx_kexec_execution_make(ngx_kexec_execution_t *ex)
 {
     ex->entered = ngx_current_msec;
 
-    ngx_kexec_wait(ex, NGX_KEXEC_WAIT_READY, ex->conf->ready_timeout);
-    ngx_kexec_leaving(ex);
+    ngx_kexec_execution_know(ex);
+    ngx_kexec_execution_leaving(ex);
 
-    ngx_kexec_session(ex);
+    ngx_kexec_on(ex, NGX_KEXEC_ON_START, 0);
 }
 
 
@@ -174,6 +187,7 @@ ngx_kexec_execution_attach(ngx_kexec_execution_t *ex,
     ngx_kexec_report_t  *report;
 
     ex->client = client;
+    ex->m.viewer = 1;
 
     client->gone = ngx_kexec_execution_gone;
     client->data = ex;
@@ -193,7 +207,8 @@ ngx_kexec_execution_abandon(ngx_kexec_execution_t *ex)
 {
     ex->created = NULL;
     ex->data = NULL;
-    ex->abandoned = 1;
+
+    ngx_kexec_on(ex, NGX_KEXEC_ON_ABANDONED, 0);
 }
 
 
@@ -205,20 +220,21 @@ ngx_kexec_execution_gone(void *data)
     ngx_kexec_execution_t *ex = data;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
-                   "kexec client left in state %d", ex->state);
+                   "kexec client left in state %s",
+                   ngx_kexec_machine_states[ex->m.state].name);
 
     ex->client->report->status = NGX_KEXEC_STATUS_CANCELLED;
 
-    if (ex->started) {
+    if (ex->m.started) {
         ex->client->report->has_run_time = 1;
-        ex->client->report->run_time = ngx_current_msec - ex->started;
+        ex->client->report->run_time = ngx_current_msec - ex->m.started;
     }
 
     ex->client = NULL;
 
     ngx_kexec_verdict_end(ex);
 
-    ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_CLIENT);
+    ngx_kexec_on(ex, NGX_KEXEC_ON_CLIENT_LEFT, 0);
 }
 
 
@@ -234,32 +250,28 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
 {
     ngx_kexec_claim_look_t  look;
 
-    if (ex->state == NGX_KEXEC_EX_DONE) {
+    if (ex->m.state == NGX_KEXEC_EX_DONE) {
         return;
     }
 
-    ngx_kexec_leaving(ex);
+    ngx_kexec_execution_leaving(ex);
 
-    if (ex->leaving) {
-
-        if (ex->http == NULL) {
-            ngx_kexec_done(ex);
-        }
-
+    if (ex->m.state == NGX_KEXEC_EX_LEAVING) {
         return;
     }
 
     ngx_kexec_claim_look(&ex->claim, &look);
 
     if (look.verdict != NGX_KEXEC_VERDICT_NONE) {
-        ngx_kexec_evicted(ex, look.verdict);
+        ngx_kexec_on(ex, NGX_KEXEC_ON_EVICTED,
+                               look.verdict == NGX_KEXEC_VERDICT_DELETED);
         return;
     }
 
     switch (look.state) {
 
     case NGX_KEXEC_CLAIM_QUEUED:
-        ngx_kexec_wait(ex, NGX_KEXEC_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);
+        ngx_kexec_on(ex, NGX_KEXEC_ON_QUEUED, 0);
         return;
 
     case NGX_KEXEC_CLAIM_HELD:
@@ -268,120 +280,353 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
     default:
         ngx_log_error(NGX_LOG_ALERT, &ex->log, 0,
                       "claim of an execution is lost");
-        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
-                       "the execution lost its place, send it again");
+        ngx_kexec_on(ex, NGX_KEXEC_ON_LOST, 0);
         return;
     }
 
-    if (ex->state == NGX_KEXEC_EX_QUEUED) {
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_QUEUE);
-        ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LOOK);
-        ngx_kexec_granted(ex);
+    if (ex->m.state == NGX_KEXEC_EX_QUEUED) {
+        ngx_kexec_execution_granted(ex);
     }
 
     if (look.interrupt) {
-        ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_INTERRUPT);
+        ngx_kexec_on(ex, NGX_KEXEC_ON_INTERRUPT, 0);
     }
-}
-
-
-/*
- * The slot goes on to a new kernel.  An interrupt that is on its way must not
- * reach that, so its answer is waited for, as long as a REST call may take, or
- * the answer to a later call if that one was in vain.
- */
-
-void
-ngx_kexec_leave(ngx_kexec_execution_t *ex)
-{
-    if (ex->unanswered) {
-        ngx_kexec_ask_jupyter(ex);
-
-    } else {
-        ngx_kexec_ask_no_more(ex);
-    }
-
-    if (ex->http) {
-        ex->leaving = 1;
-
-        /* nothing else is waited for: the slot's next holder sees to it all */
-
-        ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
-
-        return;
-    }
-
-    ngx_kexec_done(ex);
 }
 
 
 static void
-ngx_kexec_execution_queue_timeout(ngx_kexec_execution_t *ex)
+ngx_kexec_execution_leaving(ngx_kexec_execution_t *ex)
 {
-    ngx_msec_int_t        held;
-    ngx_kexec_context_t   ctx;
+    ngx_msec_t        leaving, timeout;
+    ngx_core_conf_t  *ccf;
 
-    static const char  *phases[] = {
-        "free",
-        "held by an execution whose kernel is being prepared",
-        "held by a running execution",
-        "held by an execution that is being cancelled",
-        "held by an execution that puts variables back",
-        "held by a restart of the kernel",
-        "held by an execution whose link to the kernel is lost",
-        "kept busy by somebody else's code, which is not interrupted,",
-        "kept busy by what earlier code left running in the kernel"
-    };
+    leaving = ngx_kexec_zone_leaving();
 
-    held = 0;
-    ctx.phase = NGX_KEXEC_PHASE_FREE;
+    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
+                                           ngx_core_module);
+    timeout = ccf->shutdown_timeout;
 
-    if (ngx_kexec_zone_get(ex->claim.zone, &ex->claim.context, &ctx)
-        == NGX_OK
-        && ctx.held_since)
-    {
-        /* another worker's clock may be a little ahead of ours */
-
-        held = (ngx_msec_int_t) (ngx_current_msec - ctx.held_since);
-        held = ngx_max(held, 0);
+    if (leaving == 0 || timeout == 0) {
+        return;
     }
 
-    ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "QueueTimeout",
-                   "the execution waited %M s in the queue and did not run: "
-                   "the context has been %s for %M s",
-                   ex->conf->queue_timeout / 1000, phases[ctx.phase],
-                   (ngx_msec_t) held / 1000);
+    ex->m.conf.last_time = ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN_TIME);
+
+    timeout -= ex->m.conf.last_time;
+    timeout -= ngx_min(timeout, ngx_current_msec - leaving);
+
+    ngx_kexec_on(ex, NGX_KEXEC_ON_WORKER_LEAVES,
+                           (ngx_int_t) timeout);
 }
 
 
-void
-ngx_kexec_wait(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait,
-    ngx_msec_t ms)
+/* the slot is ours, and with it the kernel */
+
+static void
+ngx_kexec_execution_granted(ngx_kexec_execution_t *ex)
 {
-    ex->waits |= 1 << wait;
-    ex->wait[wait] = ngx_current_msec + ms;
+    const char                 *why;
+    ngx_kexec_report_t         *report;
+    ngx_kexec_machine_event_t   ev;
 
-    if (ex->timer.timer_set) {
+    ngx_memzero(&ev, sizeof(ngx_kexec_machine_event_t));
 
-        if ((ngx_msec_int_t) (ex->wait[wait] - ex->timer.timer.key) >= 0) {
-            return;
+    ev.what = NGX_KEXEC_ON_GRANTED;
+
+    if (ngx_kexec_zone_get(ex->claim.zone, &ex->claim.context, &ex->ctx)
+        != NGX_OK)
+    {
+        ev.say = NGX_KEXEC_SAY_GONE;
+        ngx_kexec_execution_event(ex, &ev);
+        return;
+    }
+
+    if (ex->client) {
+        report = ex->client->report;
+        report->has_queue_time = 1;
+        report->queue_time = ngx_current_msec - ex->entered;
+    }
+
+    why = ngx_kexec_language_refuses_code(ex->ctx.kind, &ex->code);
+
+    if (why) {
+        ex->sentence.data = (u_char *) why;
+        ex->sentence.len = ngx_strlen(why);
+        ev.say = NGX_KEXEC_SAY_INVALID_CODE;
+
+    } else {
+        ngx_kexec_language_lines(ex->ctx.kind, &ex->code);
+    }
+
+    ngx_kexec_execution_know(ex);
+    ngx_kexec_execution_event(ex, &ev);
+}
+
+
+static void
+ngx_kexec_execution_event(ngx_kexec_execution_t *ex,
+    ngx_kexec_machine_event_t *ev)
+{
+    ngx_uint_t  i;
+
+    if (ex->nevents == NGX_KEXEC_EXECUTION_EVENTS) {
+        ngx_log_error(NGX_LOG_ALERT, &ex->log, 0,
+                      "too many events of an execution");
+        ngx_debug_point();
+        return;
+    }
+
+    i = (ex->first + ex->nevents++) % NGX_KEXEC_EXECUTION_EVENTS;
+    ex->events[i] = *ev;
+
+    if (ex->running) {
+        return;
+    }
+
+    ex->running = 1;
+
+    while (ex->nevents) {
+        ngx_kexec_execution_run(ex);
+    }
+
+    ex->running = 0;
+
+    if (ex->m.state != NGX_KEXEC_EX_DONE) {
+        ngx_kexec_execution_arm(ex);
+    }
+}
+
+
+/* one event, and all that is to be done for it */
+
+static void
+ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
+{
+    ngx_uint_t                    i;
+    ngx_kexec_link_t             *link;
+    ngx_kexec_machine_t          *m;
+    ngx_kexec_machine_event_t     ev;
+    ngx_kexec_execution_state_e   state;
+
+    m = &ex->m;
+
+    ev = ex->events[ex->first];
+
+    ex->first = (ex->first + 1) % NGX_KEXEC_EXECUTION_EVENTS;
+    ex->nevents--;
+
+    m->now = ngx_current_msec;
+
+    link = ex->kernel ? ex->kernel->link : NULL;
+
+    m->link_up = link && ngx_kexec_link_connected(link);
+    m->link_read = link ? ngx_kexec_link_last_read(link) : 0;
+
+    state = m->state;
+
+    ngx_kexec_machine(m, &ev);
+
+    if (m->state != state) {
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
+                       "kexec %s -> %s by event %d:%i",
+                       ngx_kexec_machine_states[state].name,
+                       ngx_kexec_machine_states[m->state].name,
+                       ev.what, ev.n);
+    }
+
+    for (i = 0; i < m->nactions; i++) {
+        ngx_kexec_execution_do(ex, &m->actions[i]);
+    }
+
+    ex->log.action = (char *) ngx_kexec_machine_states[m->state].action;
+
+    if (ex->kernel) {
+        ex->kernel->foreign = m->foreign;
+    }
+}
+
+
+static void
+ngx_kexec_execution_do(ngx_kexec_execution_t *ex, ngx_kexec_action_t *action)
+{
+    switch (action->what) {
+
+    case NGX_KEXEC_DO_LOOK:
+        ngx_kexec_execution_look(ex);
+        return;
+
+    case NGX_KEXEC_DO_PHASE:
+        ngx_kexec_claim_phase(&ex->claim, action->n);
+        return;
+
+    case NGX_KEXEC_DO_FACTS:
+        ngx_kexec_execution_facts(ex);
+        return;
+
+    case NGX_KEXEC_DO_EVICT:
+        ngx_kexec_claim_evict(&ex->claim, NGX_KEXEC_VERDICT_RESTARTED);
+        return;
+
+    case NGX_KEXEC_DO_OTHER:
+        ngx_kexec_kernel_other(ex->kernel);
+        return;
+
+    case NGX_KEXEC_DO_DISCARD:
+        ngx_kexec_kernel_discard(ex->kernel);
+        ex->kernel = NULL;
+        return;
+
+    case NGX_KEXEC_DO_SEND_CODE:
+        ngx_kexec_channel_send_code(ex);
+        return;
+
+    case NGX_KEXEC_DO_SEND_FENCE:
+        ngx_kexec_channel_send_fence(ex);
+        return;
+
+    case NGX_KEXEC_DO_SEND_AGAIN:
+        ngx_kexec_channel_send_again(ex);
+        return;
+
+    case NGX_KEXEC_DO_SEND_STEP:
+        ngx_kexec_channel_send_step(ex);
+        return;
+
+    case NGX_KEXEC_DO_STEP:
+        ngx_kexec_on(ex, NGX_KEXEC_ON_STEP,
+                               ngx_kexec_step_source(ex, action->n));
+        return;
+
+    case NGX_KEXEC_DO_FETCH_NOT:
+        ngx_kexec_envs_stop(ex);
+        return;
+
+    case NGX_KEXEC_DO_MARK_NOT:
+        ngx_kexec_session_unmark(ex);
+        return;
+
+    case NGX_KEXEC_DO_CALL_NOT:
+        ngx_kexec_call_stop(ex);
+        return;
+
+    case NGX_KEXEC_DO_TELL:
+        ngx_kexec_tell(ex, action->say, action->n);
+        return;
+
+    case NGX_KEXEC_DO_TELL_VERDICT:
+        ngx_kexec_verdict_end(ex);
+        return;
+
+    case NGX_KEXEC_DO_TELL_HELD:
+        ngx_kexec_verdict_release(ex);
+        return;
+
+    case NGX_KEXEC_DO_TELL_DROPPED:
+        ex->dropped = 1;
+        return;
+
+    case NGX_KEXEC_DO_TELL_END:
+        ngx_kexec_tell_end(ex);
+        return;
+
+    case NGX_KEXEC_DO_LOG:
+        ngx_kexec_tell_log(ex, action->say, action->n);
+        return;
+
+    case NGX_KEXEC_DO_NOT_MADE:
+        ngx_kexec_execution_not_made(ex);
+        return;
+
+    case NGX_KEXEC_DO_DONE:
+        ngx_kexec_execution_done(ex);
+        return;
+
+    default:
+
+        if (ngx_kexec_execution_try(ex, action) != NGX_OK) {
+            ngx_kexec_on(ex, NGX_KEXEC_ON_FAILED, action->what);
         }
 
-        /* adding alone would keep a time that is less than 300 ms off */
-
-        ngx_del_timer(&ex->timer);
+        return;
     }
-
-    ngx_add_timer(&ex->timer, ms);
 }
 
 
-void
-ngx_kexec_wait_not(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
-{
-    /* the timer stays: that it fires once for nothing is cheaper */
+/* what there may be no memory for */
 
-    ex->waits &= ~(1 << wait);
+static ngx_int_t
+ngx_kexec_execution_try(ngx_kexec_execution_t *ex, ngx_kexec_action_t *action)
+{
+    switch (action->what) {
+
+    case NGX_KEXEC_DO_TAKE:
+        return ngx_kexec_channel_take(ex);
+
+    case NGX_KEXEC_DO_OPEN:
+        return ngx_kexec_kernel_open(ex->kernel);
+
+    case NGX_KEXEC_DO_FETCH:
+        return ngx_kexec_envs_fetch(ex);
+
+    case NGX_KEXEC_DO_MARK:
+        return ngx_kexec_session_mark(ex);
+
+    case NGX_KEXEC_DO_CALL:
+        return ngx_kexec_call(ex, action->n);
+
+    default: /* NGX_KEXEC_DO_N */
+        return NGX_OK;
+    }
+}
+
+
+/* what is known of the context, as it was copied out of its record */
+
+static void
+ngx_kexec_execution_know(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_facts_t    *facts;
+    ngx_kexec_context_t  *ctx;
+
+    ctx = &ex->ctx;
+    facts = &ex->m.facts;
+
+    facts->epoch = ctx->epoch;
+    facts->process = ctx->process;
+    facts->prepared = ctx->prepared;
+    facts->ready = ctx->ready;
+    facts->in_order = ctx->in_order;
+    facts->dirty = ctx->dirty;
+    facts->owes_restore = ctx->owes_restore;
+    facts->session = (ctx->session.len != 0);
+    facts->kernel = (ctx->kernel.len != 0);
+
+    ex->m.conf.envs = ngx_kexec_envs_wanted(ex);
+}
+
+
+static void
+ngx_kexec_execution_facts(ngx_kexec_execution_t *ex)
+{
+    ngx_kexec_facts_t    *facts;
+    ngx_kexec_context_t  *ctx;
+
+    ctx = &ex->ctx;
+    facts = &ex->m.facts;
+
+    ctx->epoch = facts->epoch;
+    ctx->process = facts->process;
+    ctx->prepared = facts->prepared;
+    ctx->ready = facts->ready;
+    ctx->in_order = facts->in_order;
+    ctx->dirty = facts->dirty;
+    ctx->owes_restore = facts->owes_restore;
+
+    if (!facts->kernel) {
+        ctx->kernel.len = 0;
+    }
+
+    ngx_kexec_zone_update(&ex->claim, ctx);
 }
 
 
@@ -395,17 +640,15 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
 
     for (i = 0; i < NGX_KEXEC_WAIT_N; i++) {
 
-        if (!(ex->waits & (1 << i))
-            || (ngx_msec_int_t) (ex->wait[i] - ngx_current_msec) > 0)
+        if (!(ex->m.waits & (1 << i))
+            || (ngx_msec_int_t) (ex->m.wait[i] - ngx_current_msec) > 0)
         {
             continue;
         }
 
-        ex->waits &= ~(1 << i);
+        ngx_kexec_on(ex, NGX_KEXEC_ON_TIMER, i);
 
-        ngx_kexec_execution_timed(ex, i);
-
-        if (ex->state == NGX_KEXEC_EX_DONE) {
+        if (ex->m.state == NGX_KEXEC_EX_DONE) {
             return;
         }
     }
@@ -415,27 +658,9 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
 
 
 /*
- * Code that was sent before its kernel died may still run in the next process:
- * whoever has the slot then must look for it.
- */
-
-const char *
-ngx_kexec_orphan(ngx_kexec_execution_t *ex)
-{
-    if (!ex->ask.sent) {
-        return "did not run";
-    }
-
-    ex->ctx.dirty = 1;
-    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
-
-    return "may or may not have run";
-}
-
-
-/*
  * An execution that is not done always has its timer set: a worker that leaves
- * gracefully waits for timers only.
+ * gracefully waits for timers only.  One that is set too early stays: that it
+ * fires once for nothing is cheaper.
  */
 
 static void
@@ -448,13 +673,22 @@ ngx_kexec_execution_arm(ngx_kexec_execution_t *ex)
 
     for (i = 0; i < NGX_KEXEC_WAIT_N; i++) {
 
-        if (ex->waits & (1 << i)) {
-            ms = (ngx_msec_int_t) (ex->wait[i] - ngx_current_msec);
+        if (ex->m.waits & (1 << i)) {
+            ms = (ngx_msec_int_t) (ex->m.wait[i] - ngx_current_msec);
             min = ngx_min(min, ngx_max(ms, 0));
         }
     }
 
     if (ex->timer.timer_set) {
+
+        if ((ngx_msec_int_t) (ngx_current_msec + min - ex->timer.timer.key)
+            >= 0)
+        {
+            return;
+        }
+
+        /* adding alone would keep a time that is less than 300 ms off */
+
         ngx_del_timer(&ex->timer);
     }
 
@@ -462,267 +696,27 @@ ngx_kexec_execution_arm(ngx_kexec_execution_t *ex)
 }
 
 
-static void
-ngx_kexec_execution_timed(ngx_kexec_execution_t *ex, ngx_kexec_wait_e wait)
-{
-    switch (wait) {
-
-    case NGX_KEXEC_WAIT_QUEUE:
-        ngx_kexec_execution_queue_timeout(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_LOOK:
-        ngx_kexec_execution_look(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_READY:
-        ngx_kexec_held_too_long(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_HELD:
-        ngx_kexec_held(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_CONNECT:
-        ngx_kexec_connect(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_LINK:
-
-        if (ex->state <= NGX_KEXEC_EX_SETUP) {
-
-            if (ex->kernel && ex->kernel->link
-                && ngx_kexec_link_connected(ex->kernel->link))
-            {
-                /* Jupyter is there, its kernel is not: that is not its limit */
-
-                ngx_kexec_wait(ex, wait, ex->conf->reconnect_timeout);
-                (void) ngx_kexec_connect_anew(ex);
-                break;
-            }
-
-            ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
-                           "JupyterUnavailable", "Jupyter could not be "
-                           "reached for %M s, the code %s",
-                           ex->conf->reconnect_timeout / 1000,
-                           ngx_kexec_orphan(ex));
-            break;
-        }
-
-        ngx_kexec_tell(ex, "JupyterUnavailable", "Jupyter could not be "
-                       "reached for %M s after the code was sent, its "
-                       "output is lost from there on",
-                       ex->conf->reconnect_timeout / 1000);
-        ngx_kexec_tell_end(ex);
-
-        ngx_kexec_cancel(ex, NGX_KEXEC_CANCEL_CLIENT);
-        break;
-
-    case NGX_KEXEC_WAIT_FENCE:
-
-        if (ex->fence.late && ex->state <= NGX_KEXEC_EX_SETUP) {
-
-            /*
-             * A deleted kernel's link stays open and swallows fences, and
-             * one may be deaf: the answer tells.
-             */
-
-            ngx_kexec_ask_jupyter(ex);
-        }
-
-        ngx_kexec_fence_again(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_INTERRUPT:
-        ngx_kexec_interrupt_next(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_STUCK:
-    case NGX_KEXEC_WAIT_BARRIER:
-        ngx_kexec_stuck(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_SHUTDOWN:
-        ngx_kexec_shutdown(ex);
-        break;
-
-    case NGX_KEXEC_WAIT_SETUP:
-
-        /* a fence tells whether the silent request is lost or just late */
-
-        if (ex->state == NGX_KEXEC_EX_SETUP
-            || ex->state == NGX_KEXEC_EX_RESTORING)
-        {
-            ngx_kexec_fence(ex);
-        }
-
-        break;
-
-    default:
-        ngx_kexec_run_wait(ex, wait);
-    }
-}
-
-
-void
-ngx_kexec_tell(ngx_kexec_execution_t *ex, const char *name, const char *fmt,
-    ...)
-{
-    va_list     args;
-    ngx_str_t   value;
-    u_char      buf[NGX_KEXEC_SENTENCE];
-
-    if (ex->client == NULL || ex->errored) {
-        return;
-    }
-
-    ngx_kexec_verdict_release(ex);
-
-    va_start(args, fmt);
-    value.data = buf;
-    value.len = ngx_vslprintf(buf, buf + NGX_KEXEC_SENTENCE, fmt, args) - buf;
-    va_end(args);
-
-    ex->errored = 1;
-
-    (void) ngx_kexec_event_error(&ex->client->out, name, &value);
-}
-
-
-/* the client's stream ends here, whatever the execution still has to do */
-
-void
-ngx_kexec_tell_end(ngx_kexec_execution_t *ex)
-{
-    ngx_str_t            reason;
-    ngx_kexec_client_t  *client;
-    ngx_kexec_report_t  *report;
-
-    client = ex->client;
-
-    if (client == NULL) {
-        return;
-    }
-
-    ngx_kexec_verdict_end(ex);
-
-    if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-        ex->outcome = !ex->errored ? NGX_KEXEC_STATUS_OK
-                      : ex->started ? NGX_KEXEC_STATUS_ERROR
-                                    : NGX_KEXEC_STATUS_REJECTED;
-    }
-
-    report = client->report;
-    report->status = ex->outcome;
-
-    if (!report->has_queue_time) {
-        report->has_queue_time = 1;
-        report->queue_time = ngx_current_msec - ex->entered;
-    }
-
-    if (ex->started) {
-        report->has_run_time = 1;
-        report->run_time = ngx_current_msec - ex->started;
-    }
-
-    if (ex->dropped) {
-        reason.data = (u_char *) (ex->dropped_why ? ex->dropped_why
-                                  : "a part of the output was lost");
-        reason.len = ngx_strlen(reason.data);
-        (void) ngx_kexec_event_dropped(&client->out, &reason);
-    }
-
-    (void) ngx_kexec_event_end(&client->out);
-
-    ex->client = NULL;
-
-    ngx_kexec_client_end(client);
-}
-
-
-void
-ngx_kexec_fail(ngx_kexec_execution_t *ex, ngx_uint_t status, const char *name,
-    const char *fmt, ...)
-{
-    u_char   *p;
-    va_list   args;
-
-    p = ngx_pnalloc(ex->pool, NGX_KEXEC_SENTENCE);
-
-    if (p) {
-        va_start(args, fmt);
-        ex->sentence.data = p;
-        ex->sentence.len = ngx_vslprintf(p, p + NGX_KEXEC_SENTENCE, fmt, args)
-                           - p;
-        va_end(args);
-    }
-
-    if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
-
-        ex->failure = status;
-
-        if (ngx_kexec_session_drop(ex) != NGX_OK) {
-            ngx_kexec_not_made(ex);
-        }
-
-        return;
-    }
-
-    ngx_kexec_tell(ex, name, "%V", &ex->sentence);
-    ngx_kexec_tell_end(ex);
-
-    if (ex->recover || ex->interrupts) {
-
-        /* an interrupt may be on its way */
-
-        ngx_kexec_leave(ex);
-        return;
-    }
-
-    ngx_kexec_done(ex);
-}
-
-
 /* a new context failed, or was given up, and has left nothing behind */
 
-void
-ngx_kexec_not_made(ngx_kexec_execution_t *ex)
+static void
+ngx_kexec_execution_not_made(ngx_kexec_execution_t *ex)
 {
+    ngx_str_t             sentence;
+    ngx_uint_t            status;
     ngx_kexec_created_pt  created;
+    u_char                buf[NGX_KEXEC_SENTENCE];
 
     created = ex->created;
     ex->created = NULL;
 
+    status = ngx_kexec_tell_failure(ex, buf, &sentence);
+
     /* a worker that has to end says nothing about the context */
 
-    ngx_kexec_zone_failed(&ex->claim, ex->shutdown ? 0 : ex->failure,
-                          &ex->sentence);
+    ngx_kexec_zone_failed(&ex->claim, ex->m.shutdown ? 0 : status, &sentence);
 
     if (created) {
-        created(ex->data, ex->failure, &ex->sentence, &ex->ctx);
-    }
-
-    ngx_kexec_done(ex);
-}
-
-
-/* the kernel is not wanted any more, nor a call on its behalf */
-
-void
-ngx_kexec_forget(ngx_kexec_execution_t *ex)
-{
-    if (ex->http) {
-        ngx_kexec_http_cancel(ex->http);
-        ex->http = NULL;
-        ex->asking = 0;
-    }
-
-    ngx_kexec_session_unmark(ex);
-    ngx_kexec_envs_stop(ex);
-
-    if (ex->kernel) {
-        ngx_kexec_kernel_discard(ex->kernel);
-        ex->kernel = NULL;
+        created(ex->data, status, &sentence, &ex->ctx);
     }
 }
 
@@ -732,70 +726,71 @@ ngx_kexec_forget(ngx_kexec_execution_t *ex)
  * this may be called from any of its handlers.
  */
 
-void
-ngx_kexec_done(ngx_kexec_execution_t *ex)
+static void
+ngx_kexec_execution_done(ngx_kexec_execution_t *ex)
 {
-    ngx_str_t             sentence;
-    ngx_kexec_created_pt  created;
-
-    if (ex->state == NGX_KEXEC_EX_DONE) {
-        return;
-    }
-
-    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
-                   "kexec execution done in state %d", ex->state);
-
-    ngx_kexec_tell_end(ex);
-
-    ex->state = NGX_KEXEC_EX_DONE;
-
     if (ex->timer.timer_set) {
         ngx_del_timer(&ex->timer);
     }
 
-    if (ex->http) {
-        ngx_kexec_http_cancel(ex->http);
-        ex->http = NULL;
-    }
-
+    ngx_kexec_call_stop(ex);
     ngx_kexec_session_unmark(ex);
     ngx_kexec_envs_stop(ex);
 
-    if (ex->kernel && ex->other) {
-        ngx_kexec_kernel_discard(ex->kernel);
+    /* a client that has left, or was told its end */
 
-    } else if (ex->kernel) {
-        ngx_kexec_kernel_release(ex->kernel);
-    }
+    ngx_kexec_verdict_end(ex);
 
-    ex->kernel = NULL;
+    if (ex->kernel) {
+        ex->kernel->fresh = ex->m.fresh;
+        ex->kernel->seen = ex->m.seen;
+        ex->kernel->foreign = ex->m.foreign;
 
-    if (ex->kind == NGX_KEXEC_CLAIM_CREATE && ex->claim.ref.generation) {
-
-        if (ex->made) {
-            ngx_kexec_zone_created(&ex->claim);
-            ngx_str_null(&sentence);
+        if (ex->m.other) {
+            ngx_kexec_kernel_discard(ex->kernel);
 
         } else {
-
-            /* whoever wants it deleted has the slot next, and does it */
-
-            ngx_str_set(&sentence, "The context was deleted while it was made");
+            ngx_kexec_kernel_release(ex->kernel);
         }
 
-        created = ex->created;
-        ex->created = NULL;
+        ex->kernel = NULL;
+    }
 
-        if (created) {
-            created(ex->data,
-                    ex->made ? NGX_HTTP_OK : NGX_HTTP_INTERNAL_SERVER_ERROR,
-                    &sentence, &ex->ctx);
-        }
+    if (ex->kind == NGX_KEXEC_CLAIM_CREATE && ex->claim.ref.generation) {
+        ngx_kexec_execution_made(ex);
     }
 
     ngx_kexec_claim_leave(&ex->claim);
 
     ngx_post_event(&ex->freeing, &ngx_posted_events);
+}
+
+
+static void
+ngx_kexec_execution_made(ngx_kexec_execution_t *ex)
+{
+    ngx_str_t             sentence;
+    ngx_kexec_created_pt  created;
+
+    if (ex->m.made) {
+        ngx_kexec_zone_created(&ex->claim);
+        ngx_str_null(&sentence);
+
+    } else {
+
+        /* whoever wants it deleted has the slot next, and does it */
+
+        ngx_str_set(&sentence, "The context was deleted while it was made");
+    }
+
+    created = ex->created;
+    ex->created = NULL;
+
+    if (created) {
+        created(ex->data,
+                ex->m.made ? NGX_HTTP_OK : NGX_HTTP_INTERNAL_SERVER_ERROR,
+                &sentence, &ex->ctx);
+    }
 }
 
 

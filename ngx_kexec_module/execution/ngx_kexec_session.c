@@ -8,75 +8,53 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_execution.h>
+#include <ngx_kexec_session.h>
 #include <ngx_kexec_identity.h>
 
 
 /* for Jupyter to take down a session's new name */
 #define NGX_KEXEC_MARK_TIME  5000
 
-/* so many kernels are started for one execution: each may be gone at once */
-#define NGX_KEXEC_SESSIONS   3
 
-
-static void ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
+static ngx_int_t ngx_kexec_session_specs(ngx_kexec_execution_t *ex);
 static void ngx_kexec_session_specs_handler(ngx_kexec_http_t *http);
-static void ngx_kexec_session_post(ngx_kexec_execution_t *ex);
+static ngx_int_t ngx_kexec_session_post(ngx_kexec_execution_t *ex);
 static void ngx_kexec_session_handler(ngx_kexec_http_t *http);
 static void ngx_kexec_session_failed(ngx_kexec_execution_t *ex,
     ngx_kexec_http_t *http);
+static void ngx_kexec_session_say(ngx_kexec_execution_t *ex, ngx_uint_t status,
+    const char *name, const char *fmt, ...);
+static void ngx_kexec_session_answer(ngx_kexec_execution_t *ex,
+    ngx_kexec_http_t *http, ngx_kexec_say_e say);
 static void ngx_kexec_session_dropped(ngx_kexec_http_t *http);
 static void ngx_kexec_session_marked(ngx_kexec_http_t *http);
 
 
 /*
- * A new Jupyter session, and with it a new kernel, for a context that is being
- * made, or whose kernel was given up by Jupyter.
+ * A new Jupyter session, and with it a new kernel: ON_ANSWER tells, with what
+ * there is to be said in ex->status, name and sentence.
  */
 
-void
-ngx_kexec_session(ngx_kexec_execution_t *ex)
+ngx_int_t
+ngx_kexec_session_make(ngx_kexec_execution_t *ex)
 {
-    ex->state = NGX_KEXEC_EX_SESSION;
-    ex->log.action = "making a Jupyter session";
-
-    ngx_kexec_forget(ex);
-
-    ex->foreign = 0;
-
-    if (ex->kind == NGX_KEXEC_CLAIM_RUN
-        && ex->sessions++ == NGX_KEXEC_SESSIONS)
-    {
-        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "KernelNotReady",
-                       "the kernel is not there any more, nor are %d that "
-                       "were started in its place, the code did not run",
-                       NGX_KEXEC_SESSIONS);
-        return;
-    }
-
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_CONNECT);
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_LINK);
+    ex->asked_twice = 0;
 
     ngx_kexec_server_at(ex->server, &ex->ctx);
 
-    if (ex->ctx.spec_len == 0) {
-        ngx_kexec_session_specs(ex);
-        return;
-    }
-
-    ngx_kexec_session_post(ex);
+    return ex->ctx.spec_len ? ngx_kexec_session_post(ex)
+                            : ngx_kexec_session_specs(ex);
 }
 
 
-static void
+static ngx_int_t
 ngx_kexec_session_specs(ngx_kexec_execution_t *ex)
 {
     ex->http = ngx_kexec_jupyter_specs(ex->server,
                                        ngx_kexec_session_specs_handler, ex,
                                        &ex->log);
-    if (ex->http == NULL) {
-        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
-                       "out of memory");
-    }
+
+    return ex->http ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -90,11 +68,6 @@ ngx_kexec_session_specs_handler(ngx_kexec_http_t *http)
     ex = http->data;
     ex->http = NULL;
 
-    if (ex->leaving) {
-        ngx_kexec_done(ex);
-        return;
-    }
-
     if (http->status != NGX_HTTP_OK) {
         ngx_kexec_session_failed(ex, http);
         return;
@@ -107,15 +80,18 @@ ngx_kexec_session_specs_handler(ngx_kexec_http_t *http)
                                      &kind, &names);
 
     if (rc == NGX_DECLINED) {
-        ngx_kexec_fail(ex, NGX_HTTP_BAD_REQUEST, "BadLanguage",
-                       "There is no kernel for the language %V here, choose "
-                       "one of: %V", &language, &names);
+        ngx_kexec_session_say(ex, NGX_HTTP_BAD_REQUEST, "BadLanguage",
+                              "There is no kernel for the language %V here, "
+                              "choose one of: %V", &language, &names);
+        ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_SESSION);
         return;
     }
 
     if (rc != NGX_OK || spec.len > NGX_KEXEC_LANGUAGE_LEN) {
-        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
-                       "Jupyter's list of kernels could not be read");
+        ngx_kexec_session_say(ex, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                              "InternalError", "Jupyter's list of kernels "
+                              "could not be read");
+        ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_SESSION);
         return;
     }
 
@@ -128,18 +104,20 @@ ngx_kexec_session_specs_handler(ngx_kexec_http_t *http)
         ex->ctx.kind = ngx_kexec_language_find(&kind);
     }
 
-    ngx_kexec_session_post(ex);
+    if (ngx_kexec_session_post(ex) != NGX_OK) {
+        ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_NO_MEMORY);
+    }
 }
 
 
-static void
+static ngx_int_t
 ngx_kexec_session_post(ngx_kexec_execution_t *ex)
 {
-    u_char      buf[NGX_KEXEC_SESSION_PATH_LEN];
-    ngx_str_t   path, name, spec;
+    u_char     buf[NGX_KEXEC_SESSION_PATH_LEN];
+    ngx_str_t  path, name, spec;
 
     if (ngx_kexec_session_name(ex->pool, &ex->ctx, &name) != NGX_OK) {
-        goto failed;
+        return NGX_ERROR;
     }
 
     /* Jupyter answers an old path with its old session, however dead */
@@ -153,14 +131,8 @@ ngx_kexec_session_post(ngx_kexec_execution_t *ex)
     ex->http = ngx_kexec_jupyter_create(ex->server, &path, &name, &spec,
                                         ngx_kexec_session_handler, ex,
                                         &ex->log);
-    if (ex->http) {
-        return;
-    }
 
-failed:
-
-    ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
-                   "out of memory");
+    return ex->http ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -180,50 +152,40 @@ ngx_kexec_session_handler(ngx_kexec_http_t *http)
         return;
     }
 
-    if (!made
-        || ngx_kexec_jupyter_parse_session(&http->body, &ex->ctx.session,
+    if (made
+        && ngx_kexec_jupyter_parse_session(&http->body, &ex->ctx.session,
                                            &ex->ctx.kernel)
-           != NGX_OK)
+           == NGX_OK)
     {
-        if (http->connected && !ex->asked_twice) {
-
-            /*
-             * There may be a session whose id was lost on the way.  Jupyter
-             * answers the same path with the same session.
-             */
-
-            ex->asked_twice = 1;
-            ngx_kexec_session_post(ex);
-            return;
-        }
-
-        if (!made) {
-            ngx_kexec_session_failed(ex, http);
-            return;
-        }
-
-        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
-                       "Jupyter's answer to a new session could not be read");
+        ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_NONE);
         return;
     }
 
-    ex->asked_twice = 0;
-    ex->step = 0;
-    ex->recover = 0;
+    if (http->connected && !ex->asked_twice) {
 
-    ngx_kexec_zone_new_process(&ex->ctx);
+        /*
+         * There may be a session whose id was lost on the way.  Jupyter
+         * answers the same path with the same session.
+         */
 
-    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+        ex->asked_twice = 1;
 
-    if (ex->leaving) {
+        if (ngx_kexec_session_post(ex) != NGX_OK) {
+            ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_NO_MEMORY);
+        }
 
-        /* whoever wants the slot finds the new session */
-
-        ngx_kexec_done(ex);
         return;
     }
 
-    ngx_kexec_connect(ex);
+    if (!made) {
+        ngx_kexec_session_failed(ex, http);
+        return;
+    }
+
+    ngx_kexec_session_say(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "InternalError",
+                          "Jupyter's answer to a new session could not be "
+                          "read");
+    ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_SESSION);
 }
 
 
@@ -232,13 +194,9 @@ ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
 {
     ngx_str_t  message;
 
-    if (ex->leaving) {
-        ngx_kexec_done(ex);
-        return;
-    }
-
     if (http->status == 0 && !http->connected
         && ex->kind == NGX_KEXEC_CLAIM_CREATE
+        && ex->m.state == NGX_KEXEC_EX_SESSION
         && ngx_kexec_peer(ex->conf, ex->servers, &ex->ctx) == NGX_OK)
     {
         /* one of the upstream block's other servers may be there */
@@ -246,135 +204,93 @@ ngx_kexec_session_failed(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http)
         ex->servers++;
         ex->ctx.spec_len = 0;
 
-        ngx_kexec_session(ex);
+        if (ngx_kexec_session_make(ex) != NGX_OK) {
+            ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_NO_MEMORY);
+        }
+
         return;
     }
 
     if (http->status == 0) {
-        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "JupyterUnavailable",
-                       "Jupyter is not reachable: %s", http->error);
-        return;
-    }
+        ngx_kexec_session_say(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
+                              "JupyterUnavailable",
+                              "Jupyter is not reachable: %s", http->error);
 
-    if (http->status == NGX_HTTP_FORBIDDEN
-        || http->status == NGX_HTTP_UNAUTHORIZED)
+    } else if (http->status == NGX_HTTP_FORBIDDEN
+               || http->status == NGX_HTTP_UNAUTHORIZED)
     {
         ngx_log_error(NGX_LOG_ERR, &ex->log, 0,
                       "Jupyter refused the token (%ui)", http->status);
-        ngx_kexec_fail(ex, NGX_HTTP_SERVICE_UNAVAILABLE, "JupyterUnavailable",
-                       "Jupyter refused the server's token (%ui)",
-                       http->status);
-        return;
+
+        ngx_kexec_session_say(ex, NGX_HTTP_SERVICE_UNAVAILABLE,
+                              "JupyterUnavailable",
+                              "Jupyter refused the server's token (%ui)",
+                              http->status);
+
+    } else {
+        ngx_kexec_jupyter_parse_error(ex->pool, &http->body, &message);
+
+        ngx_kexec_session_say(ex, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                              "ContextFailed", "Failed to create context: %V",
+                              &message);
     }
 
-    ngx_kexec_jupyter_parse_error(ex->pool, &http->body, &message);
-
-    ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
-                   "Failed to create context: %V", &message);
+    ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_SESSION);
 }
 
 
-/*
- * Jupyter gave the kernel up or culled it, somebody deleted it there, or
- * Jupyter was started anew.  Its answers do not tell which, nor does it matter:
- * the context lives until a client deletes it through us.
- */
+/* why there is no session, for the words of NGX_KEXEC_SAY_SESSION */
 
-void
-ngx_kexec_gone(ngx_kexec_execution_t *ex)
+static void
+ngx_kexec_session_say(ngx_kexec_execution_t *ex, ngx_uint_t status,
+    const char *name, const char *fmt, ...)
 {
-    if (ex->kind == NGX_KEXEC_CLAIM_CREATE) {
-        ngx_kexec_fail(ex, NGX_HTTP_INTERNAL_SERVER_ERROR, "ContextFailed",
-                       "Failed to create context: its kernel is gone");
-        return;
+    u_char   *p;
+    va_list   args;
+
+    ex->status = status;
+    ex->name = name;
+
+    ngx_str_null(&ex->sentence);
+
+    p = ngx_pnalloc(ex->pool, NGX_KEXEC_SENTENCE);
+
+    if (p) {
+        va_start(args, fmt);
+        ex->sentence.data = p;
+        ex->sentence.len = ngx_vslprintf(p, p + NGX_KEXEC_SENTENCE, fmt, args)
+                           - p;
+        va_end(args);
     }
+}
 
-    ngx_log_error(NGX_LOG_WARN, &ex->log, 0,
-                  "the kernel is not there any more, its context gets "
-                  "another one");
 
-    ngx_kexec_zone_new_process(&ex->ctx);
-    ex->ctx.kernel.len = 0;
-    ngx_kexec_zone_update(&ex->claim, &ex->ctx);
+static void
+ngx_kexec_session_answer(ngx_kexec_execution_t *ex, ngx_kexec_http_t *http,
+    ngx_kexec_say_e say)
+{
+    ngx_kexec_machine_event_t  ev;
 
-    ex->env_set = 0;
-    ex->recover = 0;
-    ex->held = NGX_KEXEC_HELD_NOT;
+    ngx_memzero(&ev, sizeof(ngx_kexec_machine_event_t));
 
-    /* an interrupt that is on its way reaches nobody */
+    ev.what = NGX_KEXEC_ON_ANSWER;
+    ev.n = http->status;
+    ev.say = say;
+    ev.connected = http->connected;
 
-    ex->interrupts = 0;
-    ex->fence.sent = 0;
-
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_HELD);
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_INTERRUPT);
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_STUCK);
-
-    ngx_kexec_forget(ex);
-
-    if (ex->leaving) {
-        ngx_kexec_done(ex);
-        return;
-    }
-
-    if (ex->ending) {
-
-        /* the code was over, and there is nothing to restart or wait for */
-
-        ex->exits = 0;
-        ex->over = 1;
-
-        ngx_kexec_run_end(ex);
-        return;
-    }
-
-    if (ex->state < NGX_KEXEC_EX_SENT && !ex->ask.sent) {
-
-        if (ex->cancel == NGX_KEXEC_CANCEL_NONE) {
-            ngx_kexec_session(ex);
-            return;
-        }
-
-        ngx_kexec_tell(ex, "ExecutionInterrupted", "the execution was "
-                       "interrupted before its code ran");
-
-    } else {
-        ngx_kexec_tell(ex, "KernelDied", "the kernel is not there any more "
-                       "(Jupyter gave it up or was restarted, or somebody "
-                       "deleted it), its variables are lost; the code %s",
-                       ex->state == NGX_KEXEC_EX_BUSY
-                       ? "was running" : "may or may not have run");
-
-        if (ex->outcome == NGX_KEXEC_STATUS_NONE) {
-            ex->outcome = NGX_KEXEC_STATUS_DIED;
-        }
-    }
-
-    ngx_kexec_done(ex);
+    ex->event(ex, &ev);
 }
 
 
 /*
  * A context that could not be made, or that nobody waits for any more, leaves
- * no kernel behind: its session is deleted before the end is told.
- * NGX_DECLINED: there is none.
+ * no kernel behind.
  */
 
 ngx_int_t
 ngx_kexec_session_drop(ngx_kexec_execution_t *ex)
 {
     ngx_str_t  id;
-
-    if (ex->ctx.session.len == 0) {
-        return NGX_DECLINED;
-    }
-
-    ex->state = NGX_KEXEC_EX_SESSION;
-    ex->log.action = "deleting a Jupyter session";
-    ex->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
-
-    ngx_kexec_forget(ex);
 
     id.len = ex->ctx.session.len;
     id.data = ex->ctx.session.data;
@@ -385,7 +301,7 @@ ngx_kexec_session_drop(ngx_kexec_execution_t *ex)
 
     ex->ctx.session.len = 0;
 
-    return ex->http ? NGX_OK : NGX_DECLINED;
+    return ex->http ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -403,14 +319,14 @@ ngx_kexec_session_dropped(ngx_kexec_http_t *http)
                       http->status, http->error ? http->error : "");
     }
 
-    ngx_kexec_not_made(ex);
+    ngx_kexec_session_answer(ex, http, NGX_KEXEC_SAY_NONE);
 }
 
 
 /*
  * The kernel is prepared: from here on its context outlives the zone, and a
  * process that comes after this one is told by its absence from the name.
- * NGX_OK: under way, ngx_kexec_setup() is called again; NGX_ERROR.
+ * NGX_OK: under way, ON_MARKED follows; NGX_ERROR.
  */
 
 ngx_int_t
@@ -453,9 +369,7 @@ ngx_kexec_session_marked(ngx_kexec_http_t *http)
                       http->status, http->error ? http->error : "");
     }
 
-    if (ex->state == NGX_KEXEC_EX_SETUP) {
-        ngx_kexec_setup(ex);
-    }
+    ngx_kexec_on(ex, NGX_KEXEC_ON_MARKED, 0);
 }
 
 

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_execution.h>
+#include <ngx_kexec_verdict.h>
 #include <ngx_kexec_events.h>
 
 
@@ -89,7 +90,7 @@ ngx_kexec_verdict_message(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
             return;
         }
 
-        if (ex->ask.reply) {
+        if (ex->m.code.reply) {
 
             /* the reply has overtaken it */
 
@@ -191,7 +192,7 @@ ngx_kexec_verdict_end(ngx_kexec_execution_t *ex)
 
     held = NULL;
 
-    if (ex->ask.idle) {
+    if (ex->m.code.idle) {
         ngx_memzero(&none, sizeof(ngx_kexec_reply_t));
         held = ngx_kexec_verdict_find(ex, &none);
     }
@@ -253,8 +254,13 @@ ngx_kexec_verdict_hold(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg)
     } else {
         v->held = held;
 
-        if (!ex->ask.idle) {
-            ngx_kexec_wait(ex, NGX_KEXEC_WAIT_VERDICT, NGX_KEXEC_VERDICT_TIME);
+        if (!ex->m.code.idle) {
+
+            /* the message is an event of the machine's, then this is seen */
+
+            ex->m.waits |= 1 << NGX_KEXEC_WAIT_VERDICT;
+            ex->m.wait[NGX_KEXEC_WAIT_VERDICT] = ngx_current_msec
+                                                 + NGX_KEXEC_VERDICT_TIME;
         }
     }
 
@@ -283,7 +289,7 @@ ngx_kexec_verdict_flush(ngx_kexec_execution_t *ex, ngx_kexec_kept_t *confirmed)
 
     ex->verdict.size = 0;
 
-    ngx_kexec_wait_not(ex, NGX_KEXEC_WAIT_VERDICT);
+    ex->m.waits &= ~(1 << NGX_KEXEC_WAIT_VERDICT);
 }
 
 
@@ -396,7 +402,7 @@ ngx_kexec_verdict_write(ngx_kexec_execution_t *ex, ngx_kexec_message_t *msg,
     }
 
     if (rc == NGX_OK && ngx_kexec_message_rate_limit(msg)
-        && ngx_kexec_message_process(msg) != ex->ctx.process)
+        && ngx_kexec_message_process(msg) != ex->m.facts.process)
     {
         ngx_str_set(&reason, "Jupyter throws output away that comes too fast, "
                     "lift its iopub_msg_rate_limit and iopub_data_rate_limit");

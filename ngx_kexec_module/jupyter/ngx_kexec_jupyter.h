@@ -22,10 +22,6 @@
  */
 
 
-/* a kernel that is to be killed may take its time to end in order; in ms */
-#define NGX_KEXEC_RESTART_TIME  60000
-
-
 /* GET /api/kernels/ID; 200 or 404 */
 ngx_kexec_http_t *ngx_kexec_jupyter_kernel(ngx_kexec_server_t *server,
     ngx_str_t *kernel, ngx_kexec_http_pt handler, void *data, ngx_log_t *log);

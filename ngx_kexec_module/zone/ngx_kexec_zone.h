@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_kexec_id.h>
 #include <ngx_kexec_language.h>
+#include <ngx_kexec_phase.h>
 
 
 /*
@@ -37,9 +38,6 @@
 
 #define NGX_KEXEC_MAX_WORKERS   128
 
-/* who waits in the zone looks again: a wake-up may be lost with its worker */
-#define NGX_KEXEC_RECHECK_TIME  500
-
 
 /*
  * The name and path of a session in Jupyter may say anything.  A larger serial
@@ -50,11 +48,6 @@
 #define NGX_KEXEC_SERIAL_FOUND  ((uint64_t) 1 << 53)
 #define NGX_KEXEC_SERIAL_MAX    ((uint64_t) 1 << 62)
 #define NGX_KEXEC_EPOCH_FOUND   ((uint32_t) 1 << 30)
-
-
-/* what a kernel's process was given; 0: nothing */
-#define NGX_KEXEC_PREPARED      1           /* directory, kexec_env */
-#define NGX_KEXEC_PREPARED_ENVS 2           /* and those of kexec_envs_url */
 
 
 typedef struct {
@@ -102,21 +95,6 @@ typedef enum {
     NGX_KEXEC_VERDICT_REFUSED,
     NGX_KEXEC_VERDICT_UNREACHABLE
 } ngx_kexec_verdict_e;
-
-
-/* what the holder of a slot is doing, for those who wait */
-
-typedef enum {
-    NGX_KEXEC_PHASE_FREE = 0,
-    NGX_KEXEC_PHASE_PREPARING,
-    NGX_KEXEC_PHASE_RUNNING,
-    NGX_KEXEC_PHASE_CANCELLING,             /* its client left or a deadline */
-    NGX_KEXEC_PHASE_RESTORING,
-    NGX_KEXEC_PHASE_RESTARTING,
-    NGX_KEXEC_PHASE_RECONNECTING,
-    NGX_KEXEC_PHASE_FOREIGN,                /* somebody else's code runs */
-    NGX_KEXEC_PHASE_LEFTOVER                /* what earlier code left running */
-} ngx_kexec_phase_e;
 
 
 /*
