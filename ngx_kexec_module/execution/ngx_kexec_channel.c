@@ -303,7 +303,7 @@ ngx_kexec_channel_code_reply(ngx_kexec_execution_t *ex,
     ev.n = ngx_kexec_channel_answer(reply.status);
     ev.exits = reply.exits;
 
-    if (reply.status != NGX_KEXEC_REPLY_ABORTED || ex->m.code.iopub) {
+    if (!ngx_kexec_machine_aborted(&ex->m, ev.n)) {
         ngx_kexec_verdict_reply(ex, msg, &reply);
     }
 

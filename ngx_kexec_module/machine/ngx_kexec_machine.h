@@ -465,6 +465,9 @@ typedef struct {
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
     unsigned                    unanswered:1;   /* one may come yet */
     unsigned                    obeyed:1;       /* one was, Jupyter says */
+    unsigned                    behind:1;       /* a fence behind them is owed,
+                                                   in PROBING */
+    unsigned                    covers:1;       /* the fence is behind them */
     unsigned                    held_asks:1;    /* for links */
     unsigned                    exits:1;        /* the process, by itself */
     unsigned                    over:1;         /* replied, and a fence did */
@@ -495,6 +498,10 @@ void ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev);
 
 /* is the state one before the code is sent? */
 ngx_uint_t ngx_kexec_machine_before(ngx_kexec_machine_t *m);
+
+/* would that answer mean that the code did not run? */
+ngx_uint_t ngx_kexec_machine_aborted(ngx_kexec_machine_t *m,
+    ngx_kexec_answer_e answer);
 
 
 #endif /* _NGX_KEXEC_MACHINE_H_INCLUDED_ */

@@ -321,6 +321,8 @@ ngx_kexec_machine_fence(ngx_kexec_machine_t *m)
     ngx_memzero(&m->fence, sizeof(ngx_kexec_ask_t));
     m->fence.sent = 1;
 
+    m->covers = (m->call != NGX_KEXEC_CALL_INTERRUPT && !m->unanswered);
+
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_SEND_FENCE, 0);
 
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);

@@ -59,6 +59,7 @@ ngx_kexec_machine_cancel(ngx_kexec_machine_t *m, ngx_kexec_cancel_e reason)
     switch (m->state) {
 
     case NGX_KEXEC_EX_QUEUED:
+        ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_NOT_STARTED, 0);
         ngx_kexec_machine_done(m);
         return;
 
@@ -238,6 +239,8 @@ ngx_kexec_machine_interrupt(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_call(m, NGX_KEXEC_CALL_INTERRUPT);
 
+    m->covers = 0;
+
     if (m->interrupts++ == 0) {
         m->interrupted = m->now;
         m->obeyed = 0;
@@ -296,7 +299,16 @@ ngx_kexec_machine_interrupted(ngx_kexec_machine_t *m,
     ngx_msec_int_t  ms;
 
     m->unheard = (ev->n == 0);
-    m->unanswered = (ev->n == 0 && ev->connected);
+
+    if (ev->n) {
+        m->unanswered = 0;
+
+    } else if (ev->connected) {
+
+        /* one that was not even sent says nothing about those before it */
+
+        m->unanswered = 1;
+    }
 
     if (ev->n == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_machine_go(m, NGX_KEXEC_GO_GONE, 0);

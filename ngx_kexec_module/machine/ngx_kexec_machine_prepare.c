@@ -29,6 +29,7 @@
 
 
 static void ngx_kexec_machine_link(ngx_kexec_machine_t *m);
+static void ngx_kexec_machine_probed(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_prepared(ngx_kexec_machine_t *m);
 static ngx_uint_t ngx_kexec_machine_envs(ngx_kexec_machine_t *m);
 
@@ -483,36 +484,19 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
     switch (m->state) {
 
     case NGX_KEXEC_EX_PROBING:
-
-        if (m->interrupts) {
-
-            /* the orphan's end was hastened */
-
-            ngx_kexec_machine_probe_barrier(m);
-            return;
-        }
-
-        ngx_kexec_machine_ask_no_more(m);
-
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-
-        m->held = NGX_KEXEC_HELD_NOT;
-        m->recover = 0;
-        m->fresh = 0;
-        m->facts.ready = 1;
-        m->facts.dirty = 0;
-
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
-
-        /* code sent before the kernel died was never seen by the new one */
-
-        m->code.sent = 0;
-
-        ngx_kexec_machine_setup(m);
+        ngx_kexec_machine_probed(m);
         return;
 
     case NGX_KEXEC_EX_BARRIER:
+
+        if (!m->covers) {
+
+            /* an interrupt was sent behind it: another one behind that */
+
+            ngx_kexec_machine_go(m, NGX_KEXEC_GO_BARRIER, 0);
+            return;
+        }
+
         ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_BARRIER);
         ngx_kexec_machine_restore(m);
         return;
@@ -539,6 +523,39 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
 }
 
 
+static void
+ngx_kexec_machine_probed(ngx_kexec_machine_t *m)
+{
+    if (m->interrupts) {
+
+        /* the orphan's end was hastened */
+
+        ngx_kexec_machine_probe_barrier(m);
+        return;
+    }
+
+    ngx_kexec_machine_ask_no_more(m);
+
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+
+    m->held = NGX_KEXEC_HELD_NOT;
+    m->behind = 0;
+    m->recover = 0;
+    m->fresh = 0;
+    m->facts.ready = 1;
+    m->facts.dirty = 0;
+
+    ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
+
+    /* code sent before the kernel died was never seen by the new one */
+
+    m->code.sent = 0;
+
+    ngx_kexec_machine_setup(m);
+}
+
+
 /* one more fence, when the last interrupt is answered, is the barrier */
 
 void
@@ -549,6 +566,7 @@ ngx_kexec_machine_probe_barrier(ngx_kexec_machine_t *m)
     }
 
     m->interrupts = 0;
+    m->behind = 1;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);

@@ -82,6 +82,7 @@ static void
 ngx_kexec_machine_spare(ngx_kexec_machine_t *m)
 {
     m->recover = 0;
+    m->behind = 0;
 
     if ((m->call == NGX_KEXEC_CALL_NONE || m->call == NGX_KEXEC_CALL_ASK)
         && !m->unanswered)
@@ -92,7 +93,13 @@ ngx_kexec_machine_spare(ngx_kexec_machine_t *m)
     }
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+
+    if (m->state != NGX_KEXEC_EX_RESTARTING) {
+
+        /* else it repeats a restart that failed */
+
+        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+    }
 }
 
 
@@ -220,6 +227,7 @@ ngx_kexec_machine_gone(ngx_kexec_machine_t *m)
     /* an interrupt that is on its way reaches nobody */
 
     m->interrupts = 0;
+    m->behind = 0;
     m->fence.sent = 0;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);

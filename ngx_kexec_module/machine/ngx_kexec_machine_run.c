@@ -46,6 +46,9 @@ ngx_kexec_machine_send_code(ngx_kexec_machine_t *m)
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RUNNING);
 
     m->process = m->facts.process;
+    m->over = 0;
+    m->doubted = 0;
+    m->suspect = 0;
 
     /* a fence that is on its way is ahead of the code, and tells nothing */
 
@@ -60,6 +63,16 @@ ngx_kexec_machine_send_code(ngx_kexec_machine_t *m)
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_START, NGX_KEXEC_START_TIME);
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SILENT, NGX_KEXEC_SILENT_TIME);
+}
+
+
+/* code that has shown anything, or ended, was not aborted, whatever it says */
+
+ngx_uint_t
+ngx_kexec_machine_aborted(ngx_kexec_machine_t *m, ngx_kexec_answer_e answer)
+{
+    return answer == NGX_KEXEC_ANSWER_ABORTED
+           && !m->code.iopub && !m->code.reply && !m->code.idle;
 }
 
 
@@ -83,7 +96,7 @@ ngx_kexec_machine_code(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 
     case NGX_KEXEC_ON_CODE_REPLY:
 
-        if (ev->n == NGX_KEXEC_ANSWER_ABORTED && !m->code.iopub) {
+        if (ngx_kexec_machine_aborted(m, ev->n)) {
             ngx_kexec_machine_run_lost(m);
             return;
         }
@@ -138,6 +151,14 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_BUSY);
 
     m->recover = 0;
+
+    if (m->behind) {
+
+        /* the fence that was owed will be behind the code */
+
+        m->behind = 0;
+        m->interrupts = 1;
+    }
 
     ngx_kexec_machine_ours(m);
 
@@ -310,6 +331,13 @@ static void
 ngx_kexec_machine_run_lost(ngx_kexec_machine_t *m)
 {
     m->code.sent = 0;
+
+    if (ngx_kexec_machine_before(m)) {
+
+        /* what held the kernel was interrupted: the fence behind that counts */
+
+        return;
+    }
 
     if (m->cancel) {
         ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_NOT_STARTED, 0);
