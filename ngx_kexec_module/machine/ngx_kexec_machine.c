@@ -611,6 +611,19 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
             return;
         }
 
+        if (m->call == NGX_KEXEC_CALL_INTERRUPT && ev->n == 0
+            && (ev->connected || m->unanswered))
+        {
+            /* one may be obeyed yet: a later call shows that it was */
+
+            m->call = NGX_KEXEC_CALL_NONE;
+            ngx_kexec_machine_ask(m);
+
+            if (m->call) {
+                return;
+            }
+        }
+
         break;
 
     case NGX_KEXEC_ON_FAILED:

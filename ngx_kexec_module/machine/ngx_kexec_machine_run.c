@@ -46,8 +46,6 @@ ngx_kexec_machine_send_code(ngx_kexec_machine_t *m)
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RUNNING);
 
     m->process = m->facts.process;
-    m->over = 0;
-    m->doubted = 0;
     m->suspect = 0;
 
     /* a fence that is on its way is ahead of the code, and tells nothing */

@@ -49,7 +49,7 @@ class StartTest(KernelTest):
         """What runs later can be interrupted as ever, programs too."""
         self.ready.set()
         for code in "import time; time.sleep(1000)", "import subprocess; subprocess.run(['sleep', '1000'])":
-            over = self.interrupts(0.5)
+            over = self.interrupts(3)       # the next one would eat the error of the last
             shown = self.messages(code)
             over.set()
             self.assertEqual([c["ename"] for kind, c in shown if kind == "error"], ["KeyboardInterrupt"])

@@ -152,6 +152,14 @@ call(world_t *w, ngx_kexec_call_e what)
 
     if (any(200) == 0) {
         push(w, NGX_KEXEC_ON_FAILED, NGX_KEXEC_DO_CALL);
+
+        if (m->state == NGX_KEXEC_EX_LEAVING) {
+
+            /* there is no memory to ask with, and no other way to know */
+
+            w->loose = 0;
+        }
+
         return;
     }
 
@@ -282,6 +290,13 @@ act(world_t *w, ngx_kexec_action_t *action)
     case NGX_KEXEC_DO_DONE:
         w->done = 1;
 
+        /* where Jupyter answers nothing at all, the next one begins anew */
+
+        check(w, w->m.shutdown
+                 || (w->call != NGX_KEXEC_CALL_INTERRUPT
+                     && (!w->loose || !w->taken || !w->m.facts.ready)),
+              "an interrupt is on its way when the slot goes on");
+
         /*
          * Who has the slot next sends a fence first, or what was interrupted
          * still holds the kernel, or there is nothing more to come.
@@ -319,13 +334,22 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
         w->was = w->almost ? 0 : w->was;
     }
 
+    if (ev->what == NGX_KEXEC_ON_DEAD
+        || (ev->what == NGX_KEXEC_ON_CLOSED && ev->n == 404))
+    {
+        /* the kernel is gone: whatever is on its way reaches nobody */
+
+        w->hit = 0;
+        w->loose = 0;
+    }
+
     if (ev->what == NGX_KEXEC_ON_EVICTED) {
         w->evicted = 1;
     }
 
-    if (ev->what == NGX_KEXEC_ON_DIED || ev->what == NGX_KEXEC_ON_DEAD
-        || (ev->what == NGX_KEXEC_ON_SHUTDOWN_REPLY
-            && w->call != NGX_KEXEC_CALL_INTERRUPT && !w->loose))
+    if ((ev->what == NGX_KEXEC_ON_DIED || ev->what == NGX_KEXEC_ON_DEAD
+         || ev->what == NGX_KEXEC_ON_SHUTDOWN_REPLY)
+        && w->call != NGX_KEXEC_CALL_INTERRUPT && !w->loose)
     {
         /* the process that it was for is gone */
 
@@ -456,6 +480,12 @@ answer(world_t *w, ngx_int_t status)
             w->hit = w->was;
             w->behind = w->almost;
         }
+
+    } else if (w->m.state == NGX_KEXEC_EX_LEAVING) {
+
+        /* that was asked for, and has its limit, too */
+
+        w->loose = 0;
     }
 
     if (w->call == NGX_KEXEC_CALL_SESSION) {

@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""Negative controls of test_machine: the machine is broken in one place after the other, and each time the walks have to
+find it, by the invariant that is named here.
+
+    machine_control.py BUILD SRC COMPILER...        SRC: the folder machine/, COMPILER: with its options"""
+
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = "6000000"
+
+NEXT = "an interrupt may reach the next one"
+FLYING = "an interrupt is on its way when the slot goes on"
+LIMIT = "timers alone do not end it"
+WAITS = "nothing is waited for"
+WORD = "an end without a word"
+
+# what is broken: file, what stands there, what instead (lists where it takes more than one), by what it is found
+BREAKS = [
+    ("no barrier behind interrupts", "run", "if (m->interrupts || (m->code.reply", "if (0 && (m->code.reply", NEXT),
+    ("the barrier's fence is sent ahead of an interrupt", "prepare", "if (!m->covers) {", "if (0) {", NEXT + "|" + FLYING),
+    ("an interrupt without an answer is forgotten", "cancel", "    if (ev->n) {\n        m->unanswered = 0;\n\n    } else if (ev->connected) {",
+     "    m->unanswered = 0;\n\n    if (ev->n == 0 && ev->connected) {", NEXT + "|" + FLYING),
+    ("its answer is not waited for when the process died", "run", "    if (m->state == NGX_KEXEC_EX_BUSY) {\n"
+     "        ngx_kexec_machine_leave(m);", "    if (m->state == NGX_KEXEC_EX_BUSY) {\n        ngx_kexec_machine_done(m);", FLYING),
+    ("code that starts late goes without the barrier that was owed", "run", "    if (m->behind) {", "    if (0) {", NEXT),
+    ("code aborted behind interrupted code as well", "run", "    if (ngx_kexec_machine_before(m)) {\n\n        /* what held",
+     "    if (0) {\n\n        /* what held", NEXT),
+    ("code is interrupted that was not seen to start", "cancel",
+     ["    case NGX_KEXEC_EX_BUSY:\n        return m->cancel", "    if (m->state == NGX_KEXEC_EX_SENT) {\n\n        /*\n         * The kernel may"],
+     ["    case NGX_KEXEC_EX_SENT:\n    case NGX_KEXEC_EX_BUSY:\n        return m->cancel", "    if (0) {\n\n        /*\n         * The kernel may"],
+     "an interrupt in SENT"),
+    ("code is interrupted behind its idle", "cancel", "!m->over && !m->code.idle", "!m->over", "an interrupt after the code's end"),
+    ("somebody else's cell is", "cancel", "if (m->state != NGX_KEXEC_EX_BUSY && m->foreign) {", "if (0) {",
+     "somebody else's cell is interrupted"),
+    ("code is sent again after a death", "run", "    m->cancel = NGX_KEXEC_CANCEL_CLIENT;\n    m->step", "    m->step",
+     "code is sent again after a death"),
+    ("nor when somebody restarts the context", "cancel", "        (void) ngx_kexec_machine_orphan(m);\n    }\n\n"
+     "    ngx_kexec_machine_leave(m);", "        (void) ngx_kexec_machine_orphan(m);\n    }\n\n    ngx_kexec_machine_done(m);", FLYING),
+    ("code that does not end has none", "cancel", "        if (m->cancel != NGX_KEXEC_CANCEL_INTERRUPT) {", "        if (0) {",
+     LIMIT),
+    ("an abort behind a reply has code sent again", "run", "&& !m->code.iopub && !m->code.reply && !m->code.idle;",
+     "&& !m->code.iopub;", LIMIT),
+    ("the barrier has none", "cancel", "        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_BARRIER,\n"
+     "                               NGX_KEXEC_BARRIER_TIME);", "        ;", LIMIT),
+    ("a failed restart is not repeated where the process ends meanwhile", "process", "if (m->state != NGX_KEXEC_EX_RESTARTING) {", "if (1) {", WAITS),
+    ("a queued one does not look any more", "", "    case NGX_KEXEC_ON_QUEUED:\n        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LOOK,\n"
+     "                               NGX_KEXEC_RECHECK_TIME);", "    case NGX_KEXEC_ON_QUEUED:", WAITS),
+    ("a link that was lost is not opened again", "prepare", "                           ngx_min(pause, NGX_KEXEC_CONNECT_TIME));\n",
+     "                           600000000);\n", LIMIT),
+    ("two calls at a time", "base", "if (m->call == NGX_KEXEC_CALL_NONE && m->taken) {", "if (m->taken) {", "two calls at a time"),
+    ("a restart beside an interrupt", "cancel", "    ngx_kexec_machine_call_not(m);\n    ngx_kexec_machine_call(m, NGX_KEXEC_CALL_RESTART);",
+     "    ngx_kexec_machine_call(m, NGX_KEXEC_CALL_RESTART);", "two calls at a time"),
+    ("a stream ends twice", "base", "        m->viewer = 0;\n    }\n}", "    }\n}", "whether there is a client|a stream ends twice"),
+    ("nobody is told that code was not started", "prepare", "        ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_NOT_STARTED, 0);\n", "",
+     WORD),
+    ("nor that its end is not known", "run", "        ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_LOST, 0);\n", "        ;\n", WORD),
+    ("nor that the kernel died", "run", "    ngx_kexec_machine_tell(m, m->state == NGX_KEXEC_EX_BUSY\n"
+     "                              ? NGX_KEXEC_SAY_DIED : NGX_KEXEC_SAY_DIED_SENT,\n                           0);\n", "", WORD),
+    ("a kernel is used that was thrown away", "base", "    if (m->taken) {\n        m->taken = 0;\n", "    if (m->taken) {\n",
+     "whether there is a kernel|no kernel is thrown away|a call for no kernel|a link to no kernel"),
+]
+
+
+def broken(number, build, source, compiler):
+    name, part, old, new, invariant = BREAKS[number]
+    folder = os.path.join(build, "machine-%d" % number)
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    path = os.path.join(folder, "ngx_kexec_machine%s.c" % ("_" + part if part else ""))
+    with open(path) as f:
+        text = f.read()
+    for there, instead in zip(*([old], [new]) if isinstance(old, str) else (old, new)):
+        if there not in text:
+            return "does not stand there any more: " + there
+        text = text.replace(there, instead, 1)
+    with open(path, "w") as f:
+        f.write(text)
+    program = os.path.join(folder, "test_machine")
+    files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
+    subprocess.run([compiler[0], "-I", folder, *compiler[1:], "-o", program, os.path.join(HERE, "test_machine.c"), *files, "-lcmocka"], check=True)
+    said = subprocess.run([program, RUNS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    shutil.rmtree(folder)
+    found = re.search(r"run (\d+), state (\w+): (.*)", said)
+    if not found:
+        return "is not found"
+    if not re.fullmatch(invariant, found[3]):
+        return "is found by \"%s\"" % found[3]
+    print("found in run %s, in %s: %s (%s)" % (found[1], found[2], name, found[3]), flush=True)
+
+
+def main():
+    build, source, *compiler = sys.argv[1:]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = [pool.submit(broken, n, build, source, compiler) for n in range(len(BREAKS))]
+        for entry, result in zip(BREAKS, results):
+            if result.result():
+                failed += 1
+                print("NOT FOUND: %s: %s" % (entry[0], result.result()))
+    print("machine: %d of %d mutations found" % (len(BREAKS) - failed, len(BREAKS)))
+    sys.exit(failed != 0)
+
+
+main()
