@@ -434,6 +434,8 @@ ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
                        ev.what, ev.n);
     }
 
+    ngx_kexec_execution_facts(ex);
+
     for (i = 0; i < m->nactions; i++) {
         ngx_kexec_execution_do(ex, &m->actions[i]);
     }
@@ -460,7 +462,7 @@ ngx_kexec_execution_do(ngx_kexec_execution_t *ex, ngx_kexec_action_t *action)
         return;
 
     case NGX_KEXEC_DO_FACTS:
-        ngx_kexec_execution_facts(ex);
+        ngx_kexec_zone_update(&ex->claim, &ex->ctx);
         return;
 
     case NGX_KEXEC_DO_EVICT:
@@ -601,9 +603,12 @@ ngx_kexec_execution_know(ngx_kexec_execution_t *ex)
     facts->session = (ctx->session.len != 0);
     facts->kernel = (ctx->kernel.len != 0);
 
-    ex->m.conf.envs = ngx_kexec_envs_wanted(ex);
+    ex->m.conf.envs = (ex->conf->envs && ex->kind == NGX_KEXEC_CLAIM_RUN
+                       && ctx->kind != NGX_KEXEC_LANG_OTHER);
 }
 
+
+/* and back: what is done is done with what the machine knows */
 
 static void
 ngx_kexec_execution_facts(ngx_kexec_execution_t *ex)
@@ -625,8 +630,6 @@ ngx_kexec_execution_facts(ngx_kexec_execution_t *ex)
     if (!facts->kernel) {
         ctx->kernel.len = 0;
     }
-
-    ngx_kexec_zone_update(&ex->claim, ctx);
 }
 
 

@@ -54,6 +54,10 @@ ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     m->nactions = 0;
     m->ngo = 0;
 
+    if (ev->what == NGX_KEXEC_ON_TIMER) {
+        m->waits &= ~(1 << ev->n);
+    }
+
     switch (m->state) {
 
     case NGX_KEXEC_EX_DONE:
@@ -396,8 +400,6 @@ ngx_kexec_machine_work(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 static void
 ngx_kexec_machine_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 {
-    m->waits &= ~(1 << wait);
-
     switch (wait) {
 
     case NGX_KEXEC_WAIT_QUEUE:
@@ -637,7 +639,6 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     case NGX_KEXEC_ON_TIMER:
 
         if (ev->n == NGX_KEXEC_WAIT_SHUTDOWN) {
-            m->waits &= ~(1 << NGX_KEXEC_WAIT_SHUTDOWN);
             ngx_kexec_machine_shutdown(m);
         }
 
