@@ -239,13 +239,7 @@ ngx_kexec_machine_claim(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         return;
 
     case NGX_KEXEC_ON_WORKER_LEAVES:
-
-        if (!m->shutdown
-            && !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_SHUTDOWN))
-        {
-            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SHUTDOWN, ev->n);
-        }
-
+        ngx_kexec_machine_worker_leaves(m, ev->n);
         return;
 
     case NGX_KEXEC_ON_TIMER:
@@ -645,13 +639,7 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         return;
 
     case NGX_KEXEC_ON_WORKER_LEAVES:
-
-        if (!m->shutdown
-            && !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_SHUTDOWN))
-        {
-            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SHUTDOWN, ev->n);
-        }
-
+        ngx_kexec_machine_worker_leaves(m, ev->n);
         return;
 
     case NGX_KEXEC_ON_CLOSED:

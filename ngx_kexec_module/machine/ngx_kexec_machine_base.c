@@ -233,17 +233,30 @@ ngx_kexec_machine_forget(ngx_kexec_machine_t *m)
 {
     ngx_kexec_machine_call_not(m);
 
+    ngx_kexec_machine_unmark(m);
+    ngx_kexec_machine_unfetch(m);
+
+    ngx_kexec_machine_discard(m);
+}
+
+
+void
+ngx_kexec_machine_unmark(ngx_kexec_machine_t *m)
+{
     if (m->marking) {
         m->marking = 0;
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_MARK_NOT, 0);
     }
+}
 
+
+void
+ngx_kexec_machine_unfetch(ngx_kexec_machine_t *m)
+{
     if (m->fetching) {
         m->fetching = 0;
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_FETCH_NOT, 0);
     }
-
-    ngx_kexec_machine_discard(m);
 }
 
 

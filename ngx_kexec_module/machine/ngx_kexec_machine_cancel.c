@@ -88,8 +88,7 @@ ngx_kexec_machine_cancel(ngx_kexec_machine_t *m, ngx_kexec_cancel_e reason)
 
             /* whoever is asked for variables must not keep the slot */
 
-            m->fetching = 0;
-            ngx_kexec_machine_do(m, NGX_KEXEC_DO_FETCH_NOT, 0);
+            ngx_kexec_machine_unfetch(m);
             ngx_kexec_machine_go(m, NGX_KEXEC_GO_SETUP, 0);
             return;
         }
@@ -659,6 +658,17 @@ ngx_kexec_machine_evicted(ngx_kexec_machine_t *m, ngx_uint_t deleted)
     }
 
     ngx_kexec_machine_leave(m);
+}
+
+
+/* that is to be said in so many ms */
+
+void
+ngx_kexec_machine_worker_leaves(ngx_kexec_machine_t *m, ngx_msec_t ms)
+{
+    if (!m->shutdown && !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_SHUTDOWN)) {
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SHUTDOWN, ms);
+    }
 }
 
 

@@ -114,6 +114,8 @@ ngx_uint_t ngx_kexec_machine_waits(ngx_kexec_machine_t *m,
 void ngx_kexec_machine_call(ngx_kexec_machine_t *m, ngx_kexec_call_e call);
 void ngx_kexec_machine_call_not(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_new_process(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_unmark(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_unfetch(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_forget(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_discard(ngx_kexec_machine_t *m);
 
@@ -216,6 +218,7 @@ void ngx_kexec_machine_restarted(ngx_kexec_machine_t *m,
 void ngx_kexec_machine_checked(ngx_kexec_machine_t *m,
     ngx_kexec_machine_event_t *ev);
 void ngx_kexec_machine_evicted(ngx_kexec_machine_t *m, ngx_uint_t deleted);
+void ngx_kexec_machine_worker_leaves(ngx_kexec_machine_t *m, ngx_msec_t ms);
 void ngx_kexec_machine_shutdown(ngx_kexec_machine_t *m);
 
 

@@ -244,10 +244,7 @@ ngx_kexec_machine_connect_anew(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_log(m, NGX_KEXEC_LOG_DEAF, 0);
 
-    if (m->marking) {
-        m->marking = 0;
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_MARK_NOT, 0);
-    }
+    ngx_kexec_machine_unmark(m);
 
     foreign = m->foreign;
     seen = m->seen;

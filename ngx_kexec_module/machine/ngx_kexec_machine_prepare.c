@@ -375,15 +375,8 @@ ngx_kexec_machine_probe(ngx_kexec_machine_t *m)
         return;
     }
 
-    if (m->marking) {
-        m->marking = 0;
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_MARK_NOT, 0);
-    }
-
-    if (m->fetching) {
-        m->fetching = 0;
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FETCH_NOT, 0);
-    }
+    ngx_kexec_machine_unmark(m);
+    ngx_kexec_machine_unfetch(m);
 
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_PROBING);
     m->probed = m->now;

@@ -47,7 +47,6 @@ typedef struct {
 
     /* what has happened */
     ngx_uint_t                  told;       /* an error */
-    ngx_uint_t                  ends;       /* of the client's stream */
     ngx_uint_t                  done;
     ngx_uint_t                  sent;       /* the code, times */
     ngx_uint_t                  died;       /* a process that may have had it */
@@ -57,7 +56,6 @@ typedef struct {
     ngx_uint_t                  behind;     /* a fence was sent behind it */
     ngx_uint_t                  almost;     /* but for the one under way */
     ngx_uint_t                  evicted;    /* for a new process, or none */
-    ngx_uint_t                  silent;
     ngx_uint_t                  shutdown;
 
     /* events to come at once */
@@ -284,7 +282,6 @@ act(world_t *w, ngx_kexec_action_t *action)
                                     == NGX_KEXEC_ANSWER_ERROR)),
               "an end without a word");
         w->viewer = 0;
-        w->ends++;
         return;
 
     case NGX_KEXEC_DO_DONE:
@@ -686,17 +683,11 @@ step(world_t *w)
 }
 
 
-/* what goes on where nothing is wrong, or the code where nobody hinders it */
+/* what Jupyter owes is done; 0: it owes nothing */
 
-static void
-help(world_t *w)
+static ngx_uint_t
+jupyter_goes_on(world_t *w)
 {
-    ngx_kexec_machine_t        *m;
-    ngx_kexec_machine_event_t  *ev;
-
-    m = &w->m;
-    m->now += any(20);
-
     if (w->opening) {
         w->opening = 0;
         w->open = 1;
@@ -713,7 +704,30 @@ help(world_t *w)
         w->fetch = 0;
         event(w, NGX_KEXEC_ON_FETCHED, 0);
 
-    } else if (w->open && m->fence.sent) {
+    } else {
+        return 0;
+    }
+
+    return 1;
+}
+
+
+/* what goes on where nothing is wrong, or the code where nobody hinders it */
+
+static void
+help(world_t *w)
+{
+    ngx_kexec_machine_t        *m;
+    ngx_kexec_machine_event_t  *ev;
+
+    m = &w->m;
+    m->now += any(20);
+
+    if (jupyter_goes_on(w)) {
+        return;
+    }
+
+    if (w->open && m->fence.sent) {
         m->link_read = m->now;
 
         if (!m->fence.iopub) {
@@ -759,8 +773,6 @@ fall_silent(world_t *w)
 
     m = &w->m;
 
-    w->silent = 1;
-
     if (w->viewer) {
         w->viewer = 0;
         event(w, NGX_KEXEC_ON_CLIENT_LEFT, 0);
@@ -770,23 +782,7 @@ fall_silent(world_t *w)
 
     for (i = 0; i < 20000 && !w->done; i++) {
 
-        if (w->opening) {
-            w->opening = 0;
-            w->open = 1;
-            event(w, NGX_KEXEC_ON_OPENED, 0);
-
-        } else if (w->call) {
-            answer(w, 200);
-
-        } else if (w->mark) {
-            w->mark = 0;
-            event(w, NGX_KEXEC_ON_MARKED, 0);
-
-        } else if (w->fetch) {
-            w->fetch = 0;
-            event(w, NGX_KEXEC_ON_FETCHED, 0);
-
-        } else {
+        if (!jupyter_goes_on(w)) {
             timer(w);
         }
 
