@@ -645,6 +645,7 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     case NGX_KEXEC_ON_CLOSED:
         m->open = 0;
         m->opening = 0;
+        m->counted = 0;
         return;
 
     case NGX_KEXEC_ON_FOREIGN:

@@ -469,6 +469,7 @@ typedef struct {
                                                    in PROBING */
     unsigned                    covers:1;       /* the fence is behind them */
     unsigned                    held_asks:1;    /* for links */
+    unsigned                    counted:1;      /* our link, when asked */
     unsigned                    exits:1;        /* the process, by itself */
     unsigned                    over:1;         /* replied, and a fence did */
     unsigned                    suspect:1;      /* idle, Jupyter said */

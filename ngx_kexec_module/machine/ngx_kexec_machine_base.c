@@ -267,6 +267,7 @@ ngx_kexec_machine_discard(ngx_kexec_machine_t *m)
         m->taken = 0;
         m->opening = 0;
         m->open = 0;
+        m->counted = 0;
         m->foreign = 0;
         m->fresh = 0;
         m->seen = 0;
@@ -364,6 +365,8 @@ ngx_kexec_machine_ask(ngx_kexec_machine_t *m)
 {
     if (m->call == NGX_KEXEC_CALL_NONE && m->taken) {
         m->asked = m->now;
+        m->counted = m->open;
+
         ngx_kexec_machine_call(m, NGX_KEXEC_CALL_ASK);
     }
 }

@@ -75,10 +75,17 @@ ngx_kexec_machine_asked(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 
     m->said = *ev;
 
+    if (!m->counted) {
+
+        /* how many they are without ours says nothing */
+
+        m->said.links = 0;
+    }
+
     ngx_kexec_machine_go(m, NGX_KEXEC_GO_ASKED, 0);
 
-    if (ev->links) {
-        m->links = ev->links;
+    if (m->said.links) {
+        m->links = m->said.links;
         ngx_kexec_machine_go(m, NGX_KEXEC_GO_HELD_ASKED, 0);
     }
 }

@@ -283,6 +283,7 @@ ngx_kexec_machine_closed(ngx_kexec_machine_t *m, ngx_uint_t status)
 {
     m->opening = 0;
     m->open = 0;
+    m->counted = 0;
 
     if (status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_machine_go(m, NGX_KEXEC_GO_GONE, 0);

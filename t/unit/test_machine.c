@@ -45,6 +45,10 @@ typedef struct {
     ngx_uint_t                  open;
     ngx_uint_t                  viewer;
 
+    ngx_uint_t                  others;     /* who have a link, too */
+    ngx_uint_t                  counted;    /* ours when Jupyter was asked */
+    ngx_uint_t                  knew;       /* that no cell of theirs runs */
+
     /* what has happened */
     ngx_uint_t                  told;       /* an error */
     ngx_uint_t                  done;
@@ -162,6 +166,7 @@ call(world_t *w, ngx_kexec_call_e what)
     }
 
     w->call = what;
+    w->counted = w->open;
 
     if (what == NGX_KEXEC_CALL_INTERRUPT) {
         w->was = w->hit;
@@ -206,6 +211,7 @@ act(world_t *w, ngx_kexec_action_t *action)
         check(w, w->taken, "a link to no kernel");
 
         w->open = 0;
+        w->counted = 0;
         w->opening = 1;
 
         if (any(50) == 0) {
@@ -219,6 +225,7 @@ act(world_t *w, ngx_kexec_action_t *action)
         check(w, w->taken, "no kernel is thrown away");
         w->taken = 0;
         w->open = 0;
+        w->counted = 0;
         w->opening = 0;
         w->discarded = 1;
         return;
@@ -284,6 +291,13 @@ act(world_t *w, ngx_kexec_action_t *action)
         w->viewer = 0;
         return;
 
+    case NGX_KEXEC_DO_LOG:
+        check(w, action->say != NGX_KEXEC_LOG_HELD
+                 || w->m.held != NGX_KEXEC_HELD_LEFTOVER
+                 || w->knew || w->m.recover || !w->others,
+              "what others run is taken for a leftover");
+        return;
+
     case NGX_KEXEC_DO_DONE:
         w->done = 1;
 
@@ -320,6 +334,7 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
     before = m->state;
 
     m->link_up = w->open || w->opening;
+    w->knew = m->seen || m->recover;
 
     seen[before][ev->what]++;
 
@@ -491,7 +506,7 @@ answer(world_t *w, ngx_int_t status)
 
     if (status == 200) {
         ev->says = any(3);
-        ev->links = any(3);
+        ev->links = w->others + (w->counted ? 1 : any(2));
     }
 
     w->call = NGX_KEXEC_CALL_NONE;
@@ -609,6 +624,7 @@ step(world_t *w)
         if (w->opening || w->open) {
             w->opening = 0;
             w->open = 0;
+            w->counted = 0;
             event(w, NGX_KEXEC_ON_CLOSED, closes[any(7)]);
         }
 
@@ -829,6 +845,8 @@ live(ngx_uint_t run)
     m->conf.is_default = any(2);
     m->conf.envs = (any(4) == 0);
     m->conf.never_restart = (any(6) == 0);
+
+    w.others = any(2);
 
     if (!m->conf.create) {
         m->facts.kernel = (any(8) != 0);
