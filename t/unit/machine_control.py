@@ -45,7 +45,7 @@ BREAKS = [
     ("code that does not end has none", "cancel", "        if (m->cancel != NGX_KEXEC_CANCEL_INTERRUPT) {", "        if (0) {",
      LIMIT),
     ("an abort behind a reply has code sent again", "run", "&& !m->code.iopub && !m->code.reply && !m->code.idle;",
-     "&& !m->code.iopub;", LIMIT),
+     "&& !m->code.iopub;", LIMIT + "|" + FLYING),
     ("the barrier has none", "cancel", "        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_BARRIER,\n"
      "                               NGX_KEXEC_BARRIER_TIME);", "        ;", LIMIT),
     ("a failed restart is not repeated where the process ends meanwhile", "process", "if (m->state != NGX_KEXEC_EX_RESTARTING) {", "if (1) {", WAITS),
