@@ -215,6 +215,10 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
                            m->held << 1 | m->code.sent);
     ngx_kexec_machine_tell_end(m);
 
+    /* nobody watches any more: what interrupts do not end is restarted */
+
+    m->cancel = NGX_KEXEC_CANCEL_CLIENT;
+
     m->held = NGX_KEXEC_HELD_LEFTOVER;
 
     if (m->state == NGX_KEXEC_EX_SETUP || m->state == NGX_KEXEC_EX_SENT) {
@@ -231,13 +235,20 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
     }
 
     if (m->state != NGX_KEXEC_EX_BARRIER) {
+
+        if (!m->recover || !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_READY)) {
+
+            /*
+             * When even the restart that follows does not come about.  It is
+             * looked again and again, which must not put that off.
+             */
+
+            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY,
+                                   m->conf.interrupt_timeout
+                                   + NGX_KEXEC_RESTART_TIME);
+        }
+
         m->recover = 1;
-
-        /* when even the restart that follows does not come about */
-
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY,
-                               m->conf.interrupt_timeout
-                               + NGX_KEXEC_RESTART_TIME);
     }
 
     /* those that were sent already go on by themselves */

@@ -81,7 +81,7 @@ def interrupted(server, rounds):
     """POST interrupt, and the request's own timeout: at once, and what is told is true."""
     jupyter = server.jupyter
     for i in range(rounds):
-        for name in "a callback", "a forged end":
+        for name in LEFT:
             for how in "interrupt", "timeout":
                 context, helps = left_behind(server, name)
                 mark = jupyter.mark()
@@ -94,7 +94,10 @@ def interrupted(server, rounds):
                 is_(verdict(a), {"interrupt": "ExecutionInterrupted", "timeout": "ExecutionTimeout"}[how],
                     "%s, %s: told" % (name, how))
                 ok("may yet start" in value(a), "what is known", value(a))
-                server.usable(context, limit=5)
+                b = gather([server.execute("print b", context)], 20)[0]
+                ok(verdict(b) == "ok" or not helps and verdict(b) == "ContextRestarted", "%s, %s: who waits" % (name, how),
+                   repr((verdict(b), value(b))))
+                at_most(b.finished_at - a.finished_at, 5 if helps else 5 + INTERRUPT, "in time")
                 variable(server, context, helps, name)
 
 
