@@ -142,7 +142,11 @@ ngx_kexec_machine_call_not(ngx_kexec_machine_t *m)
 }
 
 
-/* the kernel's process is another one, in which nothing of ours is */
+/*
+ * The kernel's process is another one, in which nothing of ours is.  Whether
+ * variables have to be put back stays as it was: what sets them may wait in
+ * Jupyter's socket, and come to that one.
+ */
 
 void
 ngx_kexec_machine_new_process(ngx_kexec_machine_t *m)
@@ -151,7 +155,6 @@ ngx_kexec_machine_new_process(ngx_kexec_machine_t *m)
     m->facts.process = 0;
     m->facts.ready = 0;
     m->facts.prepared = 0;
-    m->facts.owes_restore = 0;
     m->facts.dirty = 0;
 }
 

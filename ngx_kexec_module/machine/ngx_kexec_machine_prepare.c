@@ -105,6 +105,7 @@ ngx_kexec_machine_session_answer(ngx_kexec_machine_t *m,
 
     ngx_kexec_machine_new_process(m);
 
+    m->facts.owes_restore = 0;
     m->facts.session = 1;
     m->facts.kernel = 1;
 

@@ -34,7 +34,6 @@ ngx_kexec_machine_seen(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         ngx_kexec_machine_log(m, NGX_KEXEC_LOG_UNSEEN, 0);
 
         m->facts.prepared = 0;
-        m->facts.owes_restore = 0;
         m->facts.epoch++;
         m->step = NGX_KEXEC_STEP_OWED;
     }

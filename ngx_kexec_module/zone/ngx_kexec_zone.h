@@ -257,7 +257,10 @@ ngx_int_t ngx_kexec_zone_create(ngx_kexec_zone_t *zone,
 void ngx_kexec_zone_update(ngx_kexec_claim_t *claim,
     ngx_kexec_context_t *ctx);
 
-/* in a copy: the kernel's process is, or will be, another one */
+/*
+ * In a copy: the kernel's process is, or will be, another one.  What is owed to
+ * be put back stays owed: see ngx_kexec_machine_new_process().
+ */
 void ngx_kexec_zone_new_process(ngx_kexec_context_t *ctx);
 
 /*

@@ -769,7 +769,6 @@ ngx_kexec_zone_new_process(ngx_kexec_context_t *ctx)
     ctx->process = 0;
     ctx->ready = 0;
     ctx->prepared = 0;
-    ctx->owes_restore = 0;
     ctx->dirty = 0;
 }
 

@@ -87,6 +87,29 @@ def restore_fails(server, rounds):
         jupyter.set(abort_silent=0)
 
 
+@scenario(rounds=3, many=20)
+def set_after_death(server, rounds):
+    """What sets them waits in Jupyter's socket when the process dies and the client leaves: the next process takes it."""
+    jupyter = server.jupyter
+    for i in range(rounds):
+        context = server.create_context()
+        kernel = server.kernel(context)
+        jupyter.kernel(kernel, "set", die_keeps_queue=True, autorestart_delay=0.2)
+        run(server, context, "print first\nleftover 60")
+        mark = jupyter.mark()
+        a = server.execute("print with env", context, env_vars={"A": "secret"})
+        jupyter.wait(since=mark, ev="execute", kernel=kernel)
+        if i % 2:
+            jupyter.kernel(kernel, "die")
+        a.close()
+        if not i % 2:
+            jupyter.kernel(kernel, "die")
+        for _ in range(2):
+            is_(verdict(run(server, context, "print plain")), "ok", "the next one runs")
+        none(violations(server, mark), "without the other one's variables")
+        is_(len([r for r in jupyter.log(mark, ev="start", kernel=kernel) if SET in r["code"]]), 1, "which were set")
+
+
 @scenario(many=20)
 def set_fails(server, rounds):
     """Setting fails: EnvironmentError, the code does not run, and what may have been set is put back."""
