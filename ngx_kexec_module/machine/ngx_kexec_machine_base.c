@@ -275,6 +275,7 @@ ngx_kexec_machine_discard(ngx_kexec_machine_t *m)
         m->fresh = 0;
         m->seen = 0;
 
+        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_CONNECT);
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_DISCARD, 0);
     }
 }
