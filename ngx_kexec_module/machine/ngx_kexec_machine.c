@@ -597,8 +597,8 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
             return;
         }
 
-        if (m->call == NGX_KEXEC_CALL_RESTART) {
-            ngx_kexec_machine_answer(m, ev);
+        if (m->call == NGX_KEXEC_CALL_RESTART && ev->n == NGX_HTTP_OK) {
+            ngx_kexec_machine_restarted(m, ev);
             return;
         }
 
@@ -654,6 +654,15 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 
     default:
         return;
+    }
+
+    if (m->call == NGX_KEXEC_CALL_RESTART) {
+
+        /* it is not repeated: whoever has the slot next sees to it */
+
+        m->facts.ready = 0;
+        m->facts.dirty = 1;
+        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
     }
 
     m->call = NGX_KEXEC_CALL_NONE;
