@@ -54,12 +54,12 @@ ngx_kexec_machine_granted(ngx_kexec_machine_t *m, ngx_kexec_say_e why)
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_PREPARING);
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
 
-    m->recover = m->facts.dirty;
-
     if (!m->facts.kernel) {
         ngx_kexec_machine_session(m);
         return;
     }
+
+    m->recover = m->facts.dirty;
 
     ngx_kexec_machine_connect(m);
 }
@@ -77,15 +77,26 @@ ngx_kexec_machine_session(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_forget(m);
 
+    /* what was for the last one, or is known of it, is not this one's */
+
+    m->fence.sent = 0;
+    m->silent.sent = 0;
+    m->other = 0;
     m->deaf_foreign = 0;
+    m->deaf_seen = 0;
+    m->recover = 0;
+    m->interrupts = 0;
+    m->unanswered = 0;
 
     if (!m->conf.create && m->sessions++ == NGX_KEXEC_SESSIONS) {
         ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_NO_KERNEL, NGX_KEXEC_SESSIONS);
         return;
     }
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_CONNECT);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LINK);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
 
     ngx_kexec_machine_call(m, NGX_KEXEC_CALL_SESSION);
 }
@@ -101,7 +112,6 @@ ngx_kexec_machine_session_answer(ngx_kexec_machine_t *m,
     }
 
     m->step = NGX_KEXEC_STEP_OWED;
-    m->recover = 0;
 
     ngx_kexec_machine_new_process(m);
 
