@@ -156,6 +156,8 @@ ngx_kexec_machine_new_process(ngx_kexec_machine_t *m)
     m->facts.ready = 0;
     m->facts.prepared = 0;
     m->facts.dirty = 0;
+
+    m->env_set = 0;
 }
 
 

@@ -598,7 +598,6 @@ ngx_kexec_machine_restarted(ngx_kexec_machine_t *m,
 
     ngx_kexec_machine_new_process(m);
 
-    m->env_set = 0;
     m->fresh = 1;
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);

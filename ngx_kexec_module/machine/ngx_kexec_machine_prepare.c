@@ -812,6 +812,7 @@ ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
 
     if (m->step == NGX_KEXEC_STEP_OWED && status == NGX_KEXEC_ANSWER_OK) {
         m->facts.owes_restore = 0;
+        m->env_set = 0;
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
     }
 
@@ -826,7 +827,7 @@ ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_restore(ngx_kexec_machine_t *m)
 {
-    if (!m->env_set || !m->facts.kernel) {
+    if (!m->env_set) {
         ngx_kexec_machine_done(m);
         return;
     }

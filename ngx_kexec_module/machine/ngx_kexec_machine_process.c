@@ -62,7 +62,6 @@ ngx_kexec_machine_replaced(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_new_process(m);
 
-    m->env_set = 0;
     m->step = NGX_KEXEC_STEP_OWED;
     m->fresh = 1;
 
@@ -121,7 +120,6 @@ ngx_kexec_machine_died(ngx_kexec_machine_t *m, ngx_uint_t dead)
 
     ngx_kexec_machine_new_process(m);
 
-    m->env_set = 0;
     m->recover = 0;
     m->held = NGX_KEXEC_HELD_NOT;
     m->deaf_foreign = 0;
@@ -219,7 +217,6 @@ ngx_kexec_machine_gone(ngx_kexec_machine_t *m)
     m->facts.kernel = 0;
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
 
-    m->env_set = 0;
     m->recover = 0;
     m->held = NGX_KEXEC_HELD_NOT;
 
