@@ -222,7 +222,8 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
     m->held = NGX_KEXEC_HELD_LEFTOVER;
 
     if (m->state == NGX_KEXEC_EX_SETUP || m->state == NGX_KEXEC_EX_SENT) {
-        ngx_kexec_machine_to(m, NGX_KEXEC_EX_PROBING);
+        ngx_kexec_machine_to(m, m->open ? NGX_KEXEC_EX_PROBING
+                                        : NGX_KEXEC_EX_LINKING);
         m->probed = m->now;
 
         m->silent.sent = 0;

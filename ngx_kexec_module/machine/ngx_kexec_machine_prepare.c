@@ -135,6 +135,15 @@ ngx_kexec_machine_session_answer(ngx_kexec_machine_t *m,
 void
 ngx_kexec_machine_connect(ngx_kexec_machine_t *m)
 {
+    if (ngx_kexec_machine_before(m)) {
+        ngx_kexec_machine_to(m, NGX_KEXEC_EX_LINKING);
+
+        /* a silent request is repeated when the kernel is ready */
+
+        m->silent.sent = 0;
+        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
+    }
+
     if (m->taken) {
         ngx_kexec_machine_link(m);
         return;
@@ -171,15 +180,6 @@ ngx_kexec_machine_link(ngx_kexec_machine_t *m)
     if (m->open) {
         ngx_kexec_machine_probe(m);
         return;
-    }
-
-    if (ngx_kexec_machine_before(m)) {
-        ngx_kexec_machine_to(m, NGX_KEXEC_EX_LINKING);
-
-        /* a silent request is repeated when the kernel is ready */
-
-        m->silent.sent = 0;
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
     }
 
     if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_LINK)
@@ -271,7 +271,6 @@ ngx_kexec_machine_opened(ngx_kexec_machine_t *m)
         ngx_kexec_machine_ask(m);
         return;
 
-    case NGX_KEXEC_EX_SETUP:
     case NGX_KEXEC_EX_RESTORING:
 
         /* the answer to a silent request may be lost with the link */
