@@ -408,6 +408,10 @@ ngx_kexec_machine_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
         ngx_kexec_machine_held_too_long(m);
         return;
 
+    case NGX_KEXEC_WAIT_LEFTOVER:
+        ngx_kexec_machine_held_still(m);
+        return;
+
     case NGX_KEXEC_WAIT_HELD:
         ngx_kexec_machine_held(m);
         return;
@@ -435,8 +439,18 @@ ngx_kexec_machine_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
         ngx_kexec_machine_fence_again(m);
         return;
 
+    case NGX_KEXEC_WAIT_ORPHAN:
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_ORPHAN,
+                               NGX_KEXEC_ORPHAN_TIME);
+        ngx_kexec_machine_ask(m);
+        return;
+
     case NGX_KEXEC_WAIT_INTERRUPT:
-        ngx_kexec_machine_interrupt_next(m);
+        ngx_kexec_machine_interrupt(m);
+        return;
+
+    case NGX_KEXEC_WAIT_OVER:
+        ngx_kexec_machine_interrupt_over(m);
         return;
 
     case NGX_KEXEC_WAIT_STUCK:
@@ -444,8 +458,23 @@ ngx_kexec_machine_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
         ngx_kexec_machine_stuck(m);
         return;
 
+    case NGX_KEXEC_WAIT_RESTORE:
+
+        /* somebody else's code holds the kernel: the next one will do it */
+
+        ngx_kexec_machine_done(m);
+        return;
+
+    case NGX_KEXEC_WAIT_RESTART:
+        ngx_kexec_machine_restart(m);
+        return;
+
     case NGX_KEXEC_WAIT_SHUTDOWN:
         ngx_kexec_machine_shutdown(m);
+        return;
+
+    case NGX_KEXEC_WAIT_LAST:
+        ngx_kexec_machine_last(m);
         return;
 
     case NGX_KEXEC_WAIT_SETUP:
@@ -560,18 +589,13 @@ ngx_kexec_machine_failed(ngx_kexec_machine_t *m, ngx_kexec_do_e what)
         return;
 
     case NGX_KEXEC_CALL_INTERRUPT:
-
-        if (--m->interrupts == 0) {
-            ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-        }
-
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT,
-                               NGX_KEXEC_RETRY_TIME);
+        ngx_kexec_machine_interrupt_unsent(m);
         return;
 
     case NGX_KEXEC_CALL_RESTART:
     case NGX_KEXEC_CALL_CHECK:
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART,
+                               NGX_KEXEC_RETRY_TIME);
         return;
 
     default: /* whatever waits for an answer asks again */
@@ -632,10 +656,7 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 
     case NGX_KEXEC_ON_TIMER:
 
-        if (ev->n == NGX_KEXEC_WAIT_SHUTDOWN) {
-            ngx_kexec_machine_shutdown(m);
-        }
-
+        ngx_kexec_machine_timer(m, ev->n);
         return;
 
     case NGX_KEXEC_ON_WORKER_LEAVES:

@@ -60,6 +60,7 @@ typedef enum {
     NGX_KEXEC_WAIT_QUEUE = 0,       /* limit of the time in the queue */
     NGX_KEXEC_WAIT_LOOK,            /* re-check of the claim while queued */
     NGX_KEXEC_WAIT_READY,           /* limit until the code starts */
+    NGX_KEXEC_WAIT_LEFTOVER,        /* limit until what held it is over */
     NGX_KEXEC_WAIT_LINK,            /* limit of a lost link */
     NGX_KEXEC_WAIT_CONNECT,         /* next try to open the link */
     NGX_KEXEC_WAIT_FENCE,           /* the fence is sent once more */
@@ -69,12 +70,17 @@ typedef enum {
     NGX_KEXEC_WAIT_VERDICT,         /* an error is held for the reply */
     NGX_KEXEC_WAIT_SILENT,          /* ask Jupyter about a silent kernel */
     NGX_KEXEC_WAIT_TIMEOUT,         /* the request's own limit */
+    NGX_KEXEC_WAIT_ORPHAN,          /* ask Jupyter whether one runs */
     NGX_KEXEC_WAIT_INTERRUPT,       /* the next interrupt */
+    NGX_KEXEC_WAIT_OVER,            /* ask whether the last one is over */
     NGX_KEXEC_WAIT_STUCK,           /* interrupts did not help */
     NGX_KEXEC_WAIT_BARRIER,         /* limit of the barrier */
+    NGX_KEXEC_WAIT_RESTORE,         /* limit of putting variables back */
+    NGX_KEXEC_WAIT_RESTART,         /* the next try to restart the kernel */
     NGX_KEXEC_WAIT_SETUP,           /* a silent request is not answered */
     NGX_KEXEC_WAIT_HELD,            /* something keeps the kernel busy */
-    NGX_KEXEC_WAIT_SHUTDOWN,        /* worker_shutdown_timeout, near or over */
+    NGX_KEXEC_WAIT_SHUTDOWN,        /* worker_shutdown_timeout is near */
+    NGX_KEXEC_WAIT_LAST,            /* and over */
     NGX_KEXEC_WAIT_N
 } ngx_kexec_wait_e;
 

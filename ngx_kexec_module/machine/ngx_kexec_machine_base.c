@@ -198,7 +198,7 @@ ngx_kexec_machine_fail(ngx_kexec_machine_t *m, ngx_kexec_say_e say,
 
         ngx_kexec_machine_to(m, NGX_KEXEC_EX_DROPPING);
 
-        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
+        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
         m->facts.session = 0;
 
         ngx_kexec_machine_forget(m);
@@ -304,7 +304,7 @@ ngx_kexec_machine_leave(ngx_kexec_machine_t *m)
 
         /* nothing else is waited for: the slot's next holder sees to it all */
 
-        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
+        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
 
         return;
     }
@@ -405,7 +405,7 @@ ngx_kexec_machine_interrupts_over(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_ask(m);
 
-    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT, NGX_KEXEC_RETRY_TIME);
+    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_OVER, NGX_KEXEC_RETRY_TIME);
 
     return 0;
 }

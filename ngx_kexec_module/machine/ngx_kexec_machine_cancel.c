@@ -219,8 +219,7 @@ ngx_kexec_machine_interrupt(ngx_kexec_machine_t *m)
 
         /* somebody else's cell was next: it is not hit, nor does it count */
 
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT,
-                               NGX_KEXEC_RETRY_TIME);
+        ngx_kexec_machine_interrupt_later(m);
 
         if (ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_STUCK)) {
             ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK,
@@ -254,38 +253,59 @@ ngx_kexec_machine_interrupt(ngx_kexec_machine_t *m)
 }
 
 
-/* it is time for the next interrupt, or to look whether the last one is over */
+/* one could not be sent, or must not be now: what leads to the next one */
 
 void
-ngx_kexec_machine_interrupt_next(ngx_kexec_machine_t *m)
+ngx_kexec_machine_interrupt_later(ngx_kexec_machine_t *m)
 {
+    ngx_kexec_wait_e  wait;
+
     switch (m->state) {
 
     case NGX_KEXEC_EX_BARRIER:
-        ngx_kexec_machine_barrier(m);
-        return;
+        wait = NGX_KEXEC_WAIT_OVER;
+        break;
 
     case NGX_KEXEC_EX_PROBING:
-
-        if (m->interrupts == 0) {
-            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT,
-                                   NGX_KEXEC_ORPHAN_TIME);
-            ngx_kexec_machine_ask(m);
-            return;
-        }
-
-        if (!m->fence.sent) {
-            ngx_kexec_machine_go(m, NGX_KEXEC_GO_PROBE_BARRIER, 0);
-            return;
-        }
-
+        wait = m->interrupts ? NGX_KEXEC_WAIT_INTERRUPT
+                             : NGX_KEXEC_WAIT_ORPHAN;
         break;
 
     default:
+        wait = NGX_KEXEC_WAIT_INTERRUPT;
         break;
     }
 
-    ngx_kexec_machine_interrupt(m);
+    ngx_kexec_machine_wait(m, wait, NGX_KEXEC_RETRY_TIME);
+}
+
+
+/* is the last one over? */
+
+void
+ngx_kexec_machine_interrupt_over(ngx_kexec_machine_t *m)
+{
+    if (m->state == NGX_KEXEC_EX_BARRIER) {
+        ngx_kexec_machine_barrier(m);
+        return;
+    }
+
+    if (!m->fence.sent) {
+        ngx_kexec_machine_go(m, NGX_KEXEC_GO_PROBE_BARRIER, 0);
+    }
+}
+
+
+/* so neither patience nor a barrier depends on it */
+
+void
+ngx_kexec_machine_interrupt_unsent(ngx_kexec_machine_t *m)
+{
+    if (--m->interrupts == 0) {
+        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+    }
+
+    ngx_kexec_machine_interrupt_later(m);
 }
 
 
@@ -349,14 +369,7 @@ ngx_kexec_machine_interrupted(ngx_kexec_machine_t *m,
 
     if (ev->n == 0 && !ev->connected) {
 
-        /* it was not sent, so neither patience nor a barrier depends on it */
-
-        if (--m->interrupts == 0) {
-            ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-        }
-
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT,
-                               NGX_KEXEC_RETRY_TIME);
+        ngx_kexec_machine_interrupt_unsent(m);
         return;
     }
 
@@ -393,6 +406,7 @@ ngx_kexec_machine_barrier(ngx_kexec_machine_t *m)
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_BARRIER);
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
 
     if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_BARRIER)) {
@@ -412,17 +426,6 @@ void
 ngx_kexec_machine_stuck(ngx_kexec_machine_t *m)
 {
     switch (m->state) {
-
-    case NGX_KEXEC_EX_RESTORING:
-
-        /* somebody else's code holds the kernel: the next one will do it */
-
-        ngx_kexec_machine_done(m);
-        return;
-
-    case NGX_KEXEC_EX_RESTARTING:
-        ngx_kexec_machine_restart(m);
-        return;
 
     case NGX_KEXEC_EX_LINKING:
     case NGX_KEXEC_EX_PROBING:
@@ -569,10 +572,8 @@ ngx_kexec_machine_restart(ngx_kexec_machine_t *m)
     m->code.sent = 0;
     m->fence.sent = 0;
 
-    /* that very timer is what repeats a restart that fails */
-
-    m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN;
-    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK,
+    m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
+    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART,
                            NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER_TIME);
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RESTARTING);
@@ -630,7 +631,7 @@ ngx_kexec_machine_checked(ngx_kexec_machine_t *m,
         return;
     }
 
-    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK, NGX_KEXEC_RETRY_TIME);
+    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART, NGX_KEXEC_RETRY_TIME);
 }
 
 
@@ -679,27 +680,9 @@ ngx_kexec_machine_worker_leaves(ngx_kexec_machine_t *m, ngx_msec_t ms)
 void
 ngx_kexec_machine_shutdown(ngx_kexec_machine_t *m)
 {
-    if (m->shutdown) {
-
-        /* time is over */
-
-        if (m->conf.create) {
-            ngx_kexec_machine_do(m, NGX_KEXEC_DO_NOT_MADE, 0);
-
-        } else {
-            ngx_kexec_machine_log(m, NGX_KEXEC_LOG_SHUTDOWN, 0);
-
-            m->facts.dirty = 1;
-            ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
-        }
-
-        ngx_kexec_machine_done(m);
-        return;
-    }
-
     m->shutdown = 1;
 
-    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SHUTDOWN, m->conf.last_time);
+    ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LAST, m->conf.last_time);
 
     if (m->state == NGX_KEXEC_EX_DROPPING
         || m->state == NGX_KEXEC_EX_LEAVING)
@@ -717,4 +700,23 @@ ngx_kexec_machine_shutdown(ngx_kexec_machine_t *m)
     ngx_kexec_machine_tell_end(m);
 
     ngx_kexec_machine_cancel(m, NGX_KEXEC_CANCEL_CLIENT);
+}
+
+
+/* time is over */
+
+void
+ngx_kexec_machine_last(ngx_kexec_machine_t *m)
+{
+    if (m->conf.create) {
+        ngx_kexec_machine_do(m, NGX_KEXEC_DO_NOT_MADE, 0);
+
+    } else {
+        ngx_kexec_machine_log(m, NGX_KEXEC_LOG_SHUTDOWN, 0);
+
+        m->facts.dirty = 1;
+        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
+    }
+
+    ngx_kexec_machine_done(m);
 }

@@ -164,15 +164,6 @@ ngx_kexec_machine_held_too_long(ngx_kexec_machine_t *m)
         m->held = NGX_KEXEC_HELD_FOREIGN;
     }
 
-    if (!m->viewer && m->held == NGX_KEXEC_HELD_LEFTOVER) {
-
-        /* whoever has the slot next tries it all again */
-
-        (void) ngx_kexec_machine_orphan(m);
-        ngx_kexec_machine_leave(m);
-        return;
-    }
-
     ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_HELD_TOO_LONG,
                            m->held << 1 | m->code.sent);
     ngx_kexec_machine_tell_end(m);
@@ -199,6 +190,34 @@ ngx_kexec_machine_held_too_long(ngx_kexec_machine_t *m)
     }
 
     ngx_kexec_machine_held_end(m);
+}
+
+
+/* not even the restart that was to follow came about */
+
+void
+ngx_kexec_machine_held_still(ngx_kexec_machine_t *m)
+{
+    if (m->conf.create) {
+        ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_NOT_READY, 0);
+        return;
+    }
+
+    if (m->foreign) {
+        m->held = NGX_KEXEC_HELD_FOREIGN;
+    }
+
+    if (m->held == NGX_KEXEC_HELD_FOREIGN && m->code.sent) {
+
+        /* the slot is kept, as above */
+
+        return;
+    }
+
+    /* whoever has the slot next tries it all again */
+
+    (void) ngx_kexec_machine_orphan(m);
+    ngx_kexec_machine_leave(m);
 }
 
 
@@ -237,14 +256,15 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
 
     if (m->state != NGX_KEXEC_EX_BARRIER) {
 
-        if (!m->recover || !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_READY)) {
+        if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_LEFTOVER)) {
 
             /*
              * When even the restart that follows does not come about.  It is
              * looked again and again, which must not put that off.
              */
 
-            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY,
+            ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
+            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LEFTOVER,
                                    m->conf.interrupt_timeout
                                    + NGX_KEXEC_RESTART_TIME);
         }

@@ -201,13 +201,16 @@ void ngx_kexec_machine_held(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_held_asked(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_held_cancel(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_held_too_long(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_held_still(ngx_kexec_machine_t *m);
 
 /* cancel */
 void ngx_kexec_machine_cancel(ngx_kexec_machine_t *m,
     ngx_kexec_cancel_e reason);
 void ngx_kexec_machine_interrupt(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_interrupt_first(ngx_kexec_machine_t *m);
-void ngx_kexec_machine_interrupt_next(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_interrupt_later(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_interrupt_over(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_interrupt_unsent(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_interrupted(ngx_kexec_machine_t *m,
     ngx_kexec_machine_event_t *ev);
 void ngx_kexec_machine_barrier(ngx_kexec_machine_t *m);
@@ -220,6 +223,7 @@ void ngx_kexec_machine_checked(ngx_kexec_machine_t *m,
 void ngx_kexec_machine_evicted(ngx_kexec_machine_t *m, ngx_uint_t deleted);
 void ngx_kexec_machine_worker_leaves(ngx_kexec_machine_t *m, ngx_msec_t ms);
 void ngx_kexec_machine_shutdown(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_last(ngx_kexec_machine_t *m);
 
 
 #endif /* _NGX_KEXEC_MACHINE_INT_H_INCLUDED_ */

@@ -407,7 +407,8 @@ ngx_kexec_machine_probe(ngx_kexec_machine_t *m)
             m->orphan = m->now;
         }
 
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_INTERRUPT,
+        ngx_kexec_machine_wait(m, m->interrupts ? NGX_KEXEC_WAIT_INTERRUPT
+                                                : NGX_KEXEC_WAIT_ORPHAN,
                                NGX_KEXEC_ORPHAN_TIME);
     }
 }
@@ -540,8 +541,11 @@ ngx_kexec_machine_probed(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_ask_no_more(m);
 
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LEFTOVER);
 
     m->held = NGX_KEXEC_HELD_NOT;
     m->behind = 0;
@@ -565,6 +569,8 @@ ngx_kexec_machine_probed(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_probe_barrier(ngx_kexec_machine_t *m)
 {
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+
     if (!ngx_kexec_machine_interrupts_over(m)) {
         return;
     }
@@ -572,7 +578,7 @@ ngx_kexec_machine_probe_barrier(ngx_kexec_machine_t *m)
     m->interrupts = 0;
     m->behind = 1;
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
 
     ngx_kexec_machine_fence(m);
@@ -836,9 +842,9 @@ ngx_kexec_machine_restore(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RESTORING);
 
-    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_BARRIER)) {
+    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_RESTORE)) {
         ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_BARRIER,
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTORE,
                                m->conf.interrupt_timeout);
     }
 

@@ -90,14 +90,9 @@ ngx_kexec_machine_spare(ngx_kexec_machine_t *m)
         m->interrupts = 0;
     }
 
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-
-    if (m->state != NGX_KEXEC_EX_RESTARTING) {
-
-        /* else it repeats a restart that failed */
-
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-    }
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
 }
 
 
@@ -228,7 +223,9 @@ ngx_kexec_machine_gone(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
 
     ngx_kexec_machine_forget(m);
