@@ -28,24 +28,6 @@ static void ngx_kexec_machine_left(ngx_kexec_machine_t *m,
     ngx_kexec_machine_event_t *ev);
 
 
-ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
-    { "queued", "waiting in the queue" },
-    { "session", "making a Jupyter session" },
-    { "linking", "opening the link to the kernel" },
-    { "probing", "waiting for the kernel to be ready" },
-    { "setup", "preparing the kernel" },
-    { "sent", "waiting for the code to start" },
-    { "busy", "running code" },
-    { "ending", "asking whether the output is whole" },
-    { "barrier", "waiting for the kernel after an interrupt" },
-    { "restoring", "putting variables back" },
-    { "restarting", "restarting the kernel" },
-    { "dropping", "deleting a Jupyter session" },
-    { "leaving", "waiting for an interrupt's answer" },
-    { "done", NULL }
-};
-
-
 void
 ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 {
@@ -187,7 +169,6 @@ ngx_kexec_machine_claim(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     switch (ev->what) {
 
     case NGX_KEXEC_ON_START:
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
         ngx_kexec_machine_session(m);
         return;
 
@@ -481,12 +462,7 @@ ngx_kexec_machine_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 
         /* a fence tells whether the silent request is lost or just late */
 
-        if (m->state == NGX_KEXEC_EX_SETUP
-            || m->state == NGX_KEXEC_EX_RESTORING)
-        {
-            ngx_kexec_machine_fence(m);
-        }
-
+        ngx_kexec_machine_fence(m);
         return;
 
     default:

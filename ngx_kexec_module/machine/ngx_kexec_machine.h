@@ -490,6 +490,7 @@ typedef struct {
 typedef struct {
     const char                 *name;
     const char                 *action;         /* for the log */
+    ngx_uint_t                  waits;          /* bits of those allowed */
 } ngx_kexec_machine_state_t;
 
 

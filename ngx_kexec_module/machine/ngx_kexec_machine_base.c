@@ -98,6 +98,7 @@ void
 ngx_kexec_machine_to(ngx_kexec_machine_t *m, ngx_kexec_execution_state_e state)
 {
     m->state = state;
+    m->waits &= ngx_kexec_machine_states[state].waits;
 }
 
 
@@ -121,6 +122,15 @@ ngx_uint_t
 ngx_kexec_machine_waits(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 {
     return (m->waits & (1 << wait)) != 0;
+}
+
+
+/* in this state? */
+
+ngx_uint_t
+ngx_kexec_machine_may_wait(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
+{
+    return (ngx_kexec_machine_states[m->state].waits & (1 << wait)) != 0;
 }
 
 
@@ -198,7 +208,6 @@ ngx_kexec_machine_fail(ngx_kexec_machine_t *m, ngx_kexec_say_e say,
 
         ngx_kexec_machine_to(m, NGX_KEXEC_EX_DROPPING);
 
-        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
         m->facts.session = 0;
 
         ngx_kexec_machine_forget(m);
@@ -301,11 +310,6 @@ ngx_kexec_machine_leave(ngx_kexec_machine_t *m)
 
     if (m->call) {
         ngx_kexec_machine_to(m, NGX_KEXEC_EX_LEAVING);
-
-        /* nothing else is waited for: the slot's next holder sees to it all */
-
-        m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
-
         return;
     }
 
@@ -326,7 +330,6 @@ ngx_kexec_machine_done(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_DONE);
 
-    m->waits = 0;
     m->call = NGX_KEXEC_CALL_NONE;
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_DONE, 0);
@@ -347,9 +350,21 @@ ngx_kexec_machine_fence(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
 
-    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_HELD)) {
+    if (ngx_kexec_machine_may_wait(m, NGX_KEXEC_WAIT_HELD)
+        && !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_HELD))
+    {
         ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_HELD, NGX_KEXEC_HELD_TIME);
     }
+}
+
+
+void
+ngx_kexec_machine_fence_not(ngx_kexec_machine_t *m)
+{
+    m->fence.sent = 0;
+
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
 }
 
 

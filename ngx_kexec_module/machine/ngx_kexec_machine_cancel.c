@@ -405,7 +405,6 @@ ngx_kexec_machine_barrier(ngx_kexec_machine_t *m)
 {
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_BARRIER);
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
 
@@ -425,47 +424,29 @@ ngx_kexec_machine_barrier(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_stuck(ngx_kexec_machine_t *m)
 {
-    switch (m->state) {
-
-    case NGX_KEXEC_EX_LINKING:
-    case NGX_KEXEC_EX_PROBING:
-    case NGX_KEXEC_EX_BARRIER:
-
-        if (!m->taken) {
-            return;
-        }
-
-        if (m->foreign) {
-
-            if (m->code.sent || !m->open) {
-
-                /* the slot is kept, as when it is held for too long */
-
-                ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK,
-                                       m->conf.interrupt_timeout);
-                return;
-            }
-
-            /* somebody else's cell holds the kernel: the next one waits */
-
-            m->facts.ready = 0;
-            ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
-
-            ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_FOREIGN, 0);
-            return;
-        }
-
-        break;
-
-    case NGX_KEXEC_EX_BUSY:
+    if (m->state == NGX_KEXEC_EX_BUSY) {
 
         if (!ngx_kexec_machine_goes_on(m, NGX_KEXEC_WAIT_STUCK)) {
             return;
         }
 
-        break;
+    } else if (m->foreign) {
 
-    default:
+        if (m->code.sent || !m->open) {
+
+            /* the slot is kept, as when it is held for too long */
+
+            ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_STUCK,
+                                   m->conf.interrupt_timeout);
+            return;
+        }
+
+        /* somebody else's cell holds the kernel: the next one waits */
+
+        m->facts.ready = 0;
+        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
+
+        ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_FOREIGN, 0);
         return;
     }
 
@@ -572,7 +553,6 @@ ngx_kexec_machine_restart(ngx_kexec_machine_t *m)
     m->code.sent = 0;
     m->fence.sent = 0;
 
-    m->waits &= 1 << NGX_KEXEC_WAIT_SHUTDOWN | 1 << NGX_KEXEC_WAIT_LAST;
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART,
                            NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER_TIME);
 

@@ -32,29 +32,11 @@ ngx_kexec_machine_held(ngx_kexec_machine_t *m)
 {
     ngx_kexec_held_e  held;
 
-    switch (m->state) {
-
-    case NGX_KEXEC_EX_PROBING:
-    case NGX_KEXEC_EX_SETUP:
-    case NGX_KEXEC_EX_SENT:
-    case NGX_KEXEC_EX_BARRIER:
-        break;
-
-    case NGX_KEXEC_EX_LINKING:
+    if (m->state == NGX_KEXEC_EX_LINKING) {
 
         /* by itself, or since nothing came: that may be why */
 
         ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_HELD, NGX_KEXEC_RETRY_TIME);
-        return;
-
-    default:
-
-        /* what runs has limits of its own, what is put back is owed */
-
-        return;
-    }
-
-    if (!m->fence.sent) {
         return;
     }
 
@@ -246,7 +228,6 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
         m->probed = m->now;
 
         m->silent.sent = 0;
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
         ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_TIMEOUT);
 
         if (!m->fence.sent) {

@@ -17,7 +17,8 @@
 /*
  * Between the parts of the machine:
  *
- *     ngx_kexec_machine.c          states and events; calls all others
+ *     ngx_kexec_machine.c          events; calls all others
+ *     ngx_kexec_machine_states.c   the table of states
  *     ngx_kexec_machine_prepare.c  session, link, fence, set-up
  *     ngx_kexec_machine_process.c  the kernel's process: another one, or dead
  *     ngx_kexec_machine_run.c      the code
@@ -110,6 +111,8 @@ void ngx_kexec_machine_wait(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait,
 void ngx_kexec_machine_wait_not(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait);
 ngx_uint_t ngx_kexec_machine_waits(ngx_kexec_machine_t *m,
     ngx_kexec_wait_e wait);
+ngx_uint_t ngx_kexec_machine_may_wait(ngx_kexec_machine_t *m,
+    ngx_kexec_wait_e wait);
 
 void ngx_kexec_machine_call(ngx_kexec_machine_t *m, ngx_kexec_call_e call);
 void ngx_kexec_machine_call_not(ngx_kexec_machine_t *m);
@@ -133,8 +136,9 @@ ngx_uint_t ngx_kexec_machine_orphan(ngx_kexec_machine_t *m);
 
 void ngx_kexec_machine_not_made(ngx_kexec_machine_t *m);
 
-/* a fence behind all that was sent so far */
+/* a fence behind all that was sent so far; it is not waited for any more */
 void ngx_kexec_machine_fence(ngx_kexec_machine_t *m);
+void ngx_kexec_machine_fence_not(ngx_kexec_machine_t *m);
 
 /* a message on iopub shows that the kernel took what we sent */
 void ngx_kexec_machine_ours(ngx_kexec_machine_t *m);

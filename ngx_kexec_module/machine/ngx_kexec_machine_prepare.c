@@ -29,6 +29,7 @@
 
 
 static void ngx_kexec_machine_link(ngx_kexec_machine_t *m);
+static void ngx_kexec_machine_link_limit(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_probed(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_prepared(ngx_kexec_machine_t *m);
 static ngx_uint_t ngx_kexec_machine_envs(ngx_kexec_machine_t *m);
@@ -42,9 +43,6 @@ ngx_kexec_machine_granted(ngx_kexec_machine_t *m, ngx_kexec_say_e why)
     if (m->state != NGX_KEXEC_EX_QUEUED) {
         return;
     }
-
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_QUEUE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LOOK);
 
     if (why) {
         ngx_kexec_machine_fail(m, why, 0);
@@ -93,10 +91,9 @@ ngx_kexec_machine_session(ngx_kexec_machine_t *m)
         return;
     }
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LINK);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
+    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_READY)) {
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
+    }
 
     ngx_kexec_machine_call(m, NGX_KEXEC_CALL_SESSION);
 }
@@ -141,7 +138,6 @@ ngx_kexec_machine_connect(ngx_kexec_machine_t *m)
         /* a silent request is repeated when the kernel is ready */
 
         m->silent.sent = 0;
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
     }
 
     if (m->taken) {
@@ -182,12 +178,7 @@ ngx_kexec_machine_link(ngx_kexec_machine_t *m)
         return;
     }
 
-    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_LINK)
-        && (m->viewer || m->conf.create))
-    {
-        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LINK,
-                               m->conf.reconnect_timeout);
-    }
+    ngx_kexec_machine_link_limit(m);
 
     if (m->recover && m->tries == 0) {
         m->tries = 1;
@@ -333,14 +324,23 @@ ngx_kexec_machine_closed(ngx_kexec_machine_t *m, ngx_uint_t status)
         ngx_kexec_machine_to(m, NGX_KEXEC_EX_LINKING);
     }
 
-    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_LINK)
-        && (m->viewer || m->conf.create))
+    ngx_kexec_machine_link_limit(m);
+    ngx_kexec_machine_connect_later(m);
+}
+
+
+/* that of all tries together, where somebody waits for what comes through it */
+
+static void
+ngx_kexec_machine_link_limit(ngx_kexec_machine_t *m)
+{
+    if ((m->viewer || m->conf.create)
+        && ngx_kexec_machine_may_wait(m, NGX_KEXEC_WAIT_LINK)
+        && !ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_LINK))
     {
         ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LINK,
                                m->conf.reconnect_timeout);
     }
-
-    ngx_kexec_machine_connect_later(m);
 }
 
 
@@ -419,10 +419,6 @@ ngx_kexec_machine_probe(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_fence_again(ngx_kexec_machine_t *m)
 {
-    if (!m->fence.sent) {
-        return;
-    }
-
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_FENCE, NGX_KEXEC_FENCE_TIME);
 
     /*
@@ -480,11 +476,9 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
         return;
     }
 
-    fence->sent = 0;
     m->links = 0;
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
+    ngx_kexec_machine_fence_not(m);
 
     switch (m->state) {
 
@@ -502,7 +496,6 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
             return;
         }
 
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_BARRIER);
         ngx_kexec_machine_restore(m);
         return;
 
@@ -540,12 +533,6 @@ ngx_kexec_machine_probed(ngx_kexec_machine_t *m)
     }
 
     ngx_kexec_machine_ask_no_more(m);
-
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LEFTOVER);
 
     m->held = NGX_KEXEC_HELD_NOT;
     m->behind = 0;
@@ -717,7 +704,6 @@ ngx_kexec_machine_prepared(ngx_kexec_machine_t *m)
         return;
     }
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
     ngx_kexec_machine_go(m, NGX_KEXEC_GO_SEND_CODE, 0);
 }
 
@@ -749,7 +735,6 @@ ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
     }
 
     m->silent.sent = 0;
-    m->fence.sent = 0;
 
     /* what held the kernel is over */
 
@@ -757,8 +742,7 @@ ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
     m->links = 0;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
+    ngx_kexec_machine_fence_not(m);
 
     if (m->state == NGX_KEXEC_EX_RESTORING) {
 
@@ -843,7 +827,6 @@ ngx_kexec_machine_restore(ngx_kexec_machine_t *m)
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RESTORING);
 
     if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_RESTORE)) {
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
         ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTORE,
                                m->conf.interrupt_timeout);
     }

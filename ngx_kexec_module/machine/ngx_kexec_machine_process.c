@@ -219,15 +219,8 @@ ngx_kexec_machine_gone(ngx_kexec_machine_t *m)
 
     m->interrupts = 0;
     m->behind = 0;
-    m->fence.sent = 0;
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
-
+    ngx_kexec_machine_fence_not(m);
     ngx_kexec_machine_forget(m);
 
     state = m->state;

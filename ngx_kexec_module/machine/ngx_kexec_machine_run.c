@@ -50,8 +50,7 @@ ngx_kexec_machine_send_code(ngx_kexec_machine_t *m)
 
     /* a fence that is on its way is ahead of the code, and tells nothing */
 
-    m->fence.sent = 0;
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_machine_fence_not(m);
 
     ngx_memzero(&m->code, sizeof(ngx_kexec_ask_t));
     m->code.sent = 1;
@@ -160,8 +159,10 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_ours(m);
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_START);
+    if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_SILENT)) {
+        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_SILENT,
+                               NGX_KEXEC_SILENT_TIME);
+    }
 
     if (m->cancel) {
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
@@ -177,8 +178,6 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
 static void
 ngx_kexec_machine_run_unheld(ngx_kexec_machine_t *m)
 {
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
-
     if (m->held == NGX_KEXEC_HELD_NOT) {
         return;
     }
@@ -251,26 +250,13 @@ ngx_kexec_machine_run_end(ngx_kexec_machine_t *m)
 static void
 ngx_kexec_machine_run_finish(ngx_kexec_machine_t *m, ngx_uint_t gone)
 {
-    m->fence.sent = 0;
-
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LINK);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_READY);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_START);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_IDLE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_REPLY);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SILENT);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_TIMEOUT);
+    ngx_kexec_machine_fence_not(m);
 
     if (m->call == NGX_KEXEC_CALL_ASK && m->cut && m->viewer) {
 
         /* is the output whole?  The answer comes back here */
 
         ngx_kexec_machine_to(m, NGX_KEXEC_EX_ENDING);
-
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
         return;
     }
 
@@ -428,8 +414,7 @@ ngx_kexec_machine_run_fence(ngx_kexec_machine_t *m)
     {
         /* it may answer while the code awaits: Jupyter is asked */
 
-        m->fence.sent = 0;
-        ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
+        ngx_kexec_machine_fence_not(m);
         return;
     }
 
@@ -462,8 +447,7 @@ ngx_kexec_machine_run_fence(ngx_kexec_machine_t *m)
 static void
 ngx_kexec_machine_run_unsent(ngx_kexec_machine_t *m)
 {
-    m->fence.sent = 0;
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
+    ngx_kexec_machine_fence_not(m);
 
     if (ngx_kexec_machine_other_process(m)) {
 
@@ -508,7 +492,7 @@ ngx_kexec_machine_run_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_START:
 
-        if (m->state == NGX_KEXEC_EX_SENT && !m->fence.sent) {
+        if (!m->fence.sent) {
             ngx_kexec_machine_fence(m);
 
             /* a deleted kernel's link stays open and swallows all */
@@ -524,15 +508,12 @@ ngx_kexec_machine_run_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 
     case NGX_KEXEC_WAIT_REPLY:
 
-        if (m->state == NGX_KEXEC_EX_BUSY && m->code.idle) {
-            ngx_kexec_machine_run_end(m);
-        }
-
+        ngx_kexec_machine_run_end(m);
         return;
 
     case NGX_KEXEC_WAIT_IDLE:
 
-        if (m->state != NGX_KEXEC_EX_BUSY || m->fence.sent) {
+        if (m->fence.sent) {
             return;
         }
 
@@ -547,10 +528,6 @@ ngx_kexec_machine_run_timer(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
         return;
 
     case NGX_KEXEC_WAIT_SILENT:
-
-        if (m->state != NGX_KEXEC_EX_SENT && m->state != NGX_KEXEC_EX_BUSY) {
-            return;
-        }
 
         quiet = m->now - m->heard;
 
@@ -640,11 +617,7 @@ ngx_kexec_machine_other_process(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_run_died(ngx_kexec_machine_t *m, ngx_uint_t dead)
 {
-    m->fence.sent = 0;
-
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_INTERRUPT);
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);
+    ngx_kexec_machine_fence_not(m);
 
     if (m->exits) {
 

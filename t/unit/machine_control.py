@@ -48,7 +48,9 @@ BREAKS = [
      "&& !m->code.iopub;", LIMIT + "|" + FLYING),
     ("the barrier has none", "cancel", "        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_BARRIER,\n"
      "                               NGX_KEXEC_BARRIER_TIME);", "        ;", LIMIT),
-    ("a failed restart is not repeated where the process ends meanwhile", "process", "if (m->state != NGX_KEXEC_EX_RESTARTING) {", "if (1) {", WAITS),
+    ("a failed restart is not repeated where the process ends meanwhile", "process",
+     "    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);\n}",
+     "    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);\n    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_RESTART);\n}", WAITS),
     ("a queued one does not look any more", "", "    case NGX_KEXEC_ON_QUEUED:\n        ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_LOOK,\n"
      "                               NGX_KEXEC_RECHECK_TIME);", "    case NGX_KEXEC_ON_QUEUED:", WAITS),
     ("a link that was lost is not opened again", "prepare", "                           ngx_min(pause, NGX_KEXEC_CONNECT_TIME));\n",
