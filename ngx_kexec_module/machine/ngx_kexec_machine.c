@@ -653,15 +653,6 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         return;
     }
 
-    if (m->call == NGX_KEXEC_CALL_RESTART) {
-
-        /* it is not repeated: whoever has the slot next sees to it */
-
-        m->facts.ready = 0;
-        m->facts.dirty = 1;
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
-    }
-
     m->call = NGX_KEXEC_CALL_NONE;
 
     ngx_kexec_machine_done(m);

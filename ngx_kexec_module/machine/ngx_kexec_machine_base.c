@@ -218,9 +218,10 @@ ngx_kexec_machine_fail(ngx_kexec_machine_t *m, ngx_kexec_say_e say,
     ngx_kexec_machine_tell(m, say, n);
     ngx_kexec_machine_tell_end(m);
 
-    if (m->recover || m->interrupts) {
-
-        /* an interrupt may be on its way */
+    if (m->recover || m->interrupts
+        || m->state == NGX_KEXEC_EX_RESTARTING)
+    {
+        /* an interrupt may be on its way, or a restart */
 
         ngx_kexec_machine_leave(m);
         return;
@@ -301,6 +302,15 @@ ngx_kexec_machine_discard(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_leave(ngx_kexec_machine_t *m)
 {
+    if (m->state == NGX_KEXEC_EX_RESTARTING) {
+
+        /* if it fails it is not repeated: whoever has the slot next sees */
+
+        m->facts.ready = 0;
+        m->facts.dirty = 1;
+        ngx_kexec_machine_do(m, NGX_KEXEC_DO_FACTS, 0);
+    }
+
     if (m->unanswered) {
         ngx_kexec_machine_ask(m);
 
@@ -398,7 +408,7 @@ ngx_kexec_machine_ask(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_ask_no_more(ngx_kexec_machine_t *m)
 {
-    if (m->call == NGX_KEXEC_CALL_ASK) {
+    if (m->call == NGX_KEXEC_CALL_ASK || m->call == NGX_KEXEC_CALL_CHECK) {
         ngx_kexec_machine_call_not(m);
     }
 }
