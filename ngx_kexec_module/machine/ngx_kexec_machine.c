@@ -40,28 +40,23 @@ ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         m->waits &= ~(1 << ev->n);
     }
 
-    switch (m->state) {
-
-    case NGX_KEXEC_EX_DONE:
+    if (!(ngx_kexec_machine_states[m->state].events
+          & ((uint64_t) 1 << ev->what)))
+    {
         return;
+    }
 
-    case NGX_KEXEC_EX_LEAVING:
+    if (m->state == NGX_KEXEC_EX_LEAVING) {
         ngx_kexec_machine_left(m, ev);
-        break;
 
-    default:
+    } else if (ev->what < NGX_KEXEC_ON_KERNEL) {
+        ngx_kexec_machine_claim(m, ev);
 
-        if (ev->what < NGX_KEXEC_ON_KERNEL) {
-            ngx_kexec_machine_claim(m, ev);
+    } else if (ev->what < NGX_KEXEC_ON_STEP) {
+        ngx_kexec_machine_message(m, ev);
 
-        } else if (ev->what < NGX_KEXEC_ON_STEP) {
-            ngx_kexec_machine_message(m, ev);
-
-        } else {
-            ngx_kexec_machine_work(m, ev);
-        }
-
-        break;
+    } else {
+        ngx_kexec_machine_work(m, ev);
     }
 
     while (m->ngo && m->state != NGX_KEXEC_EX_DONE) {
@@ -639,17 +634,8 @@ ngx_kexec_machine_left(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         ngx_kexec_machine_worker_leaves(m, ev->n);
         return;
 
-    case NGX_KEXEC_ON_CLOSED:
-        m->open = 0;
-        m->opening = 0;
-        m->counted = 0;
-        return;
-
-    case NGX_KEXEC_ON_FOREIGN:
+    default: /* NGX_KEXEC_ON_FOREIGN */
         m->foreign = ev->foreign;
-        return;
-
-    default:
         return;
     }
 

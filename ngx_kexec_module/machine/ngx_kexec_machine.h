@@ -491,6 +491,8 @@ typedef struct {
     const char                 *name;
     const char                 *action;         /* for the log */
     ngx_uint_t                  waits;          /* bits of those allowed */
+    ngx_uint_t                  calls;
+    uint64_t                    events;         /* that mean anything */
 } ngx_kexec_machine_state_t;
 
 

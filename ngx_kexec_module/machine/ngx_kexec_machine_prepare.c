@@ -40,10 +40,6 @@ static ngx_uint_t ngx_kexec_machine_envs(ngx_kexec_machine_t *m);
 void
 ngx_kexec_machine_granted(ngx_kexec_machine_t *m, ngx_kexec_say_e why)
 {
-    if (m->state != NGX_KEXEC_EX_QUEUED) {
-        return;
-    }
-
     if (why) {
         ngx_kexec_machine_fail(m, why, 0);
         return;
@@ -645,9 +641,6 @@ ngx_kexec_machine_step(ngx_kexec_machine_t *m, ngx_int_t rc)
             return;
         }
 
-    } else if (m->state != NGX_KEXEC_EX_SETUP) {
-        return;
-
     } else if (rc == NGX_ERROR) {
         ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_NO_MEMORY, 0);
         return;
@@ -720,10 +713,6 @@ void
 ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
 {
     ngx_kexec_answer_e  status;
-
-    if (m->state != NGX_KEXEC_EX_SETUP && m->state != NGX_KEXEC_EX_RESTORING) {
-        return;
-    }
 
     status = m->silent.status;
 

@@ -10,67 +10,133 @@
 
 
 /*
- * The states: what each is called, and which timers may be set there.  Others
- * end when the state is entered.
+ * The states: what each is called; which timers may be set there, others end
+ * when it is entered; which call may be under way; and which events mean
+ * anything, others are dropped.
  */
 
 
-#define wait(name)  (1 << NGX_KEXEC_WAIT_##name)
+#define wait(name)  ((ngx_uint_t) 1 << NGX_KEXEC_WAIT_##name)
+#define call(name)  ((ngx_uint_t) 1 << NGX_KEXEC_CALL_##name)
+#define on(name)    ((uint64_t) 1 << NGX_KEXEC_ON_##name)
 
+
+/* the end of the worker is one of any state */
 #define NGX_KEXEC_WAITS_WORKER  (wait(SHUTDOWN) | wait(LAST))
+
+#define NGX_KEXEC_ON_ALWAYS                                                   \
+    (on(EVICTED) | on(LOST) | on(WORKER_LEAVES) | on(TIMER))
+
+#define NGX_KEXEC_ON_CLIENT  (on(INTERRUPT) | on(CLIENT_LEFT))
+#define NGX_KEXEC_ON_CALL    (on(ANSWER) | on(FAILED))
+#define NGX_KEXEC_ON_LINK    (on(KERNEL) | on(OPENED) | on(CLOSED))
+
+/* through an open link */
+
+#define NGX_KEXEC_ON_CODE                                                     \
+    (on(CODE_BUSY) | on(CODE_OUTPUT) | on(CODE_IDLE) | on(CODE_REPLY))
+
+#define NGX_KEXEC_ON_FENCE                                                    \
+    (on(FENCE_IOPUB) | on(FENCE_IDLE) | on(FENCE_REPLY))
+
+#define NGX_KEXEC_ON_STEPS  (on(STEP) | on(STEP_IOPUB) | on(STEP_REPLY))
+
+#define NGX_KEXEC_ON_PROCESS                                                  \
+    (on(FOREIGN) | on(DIED) | on(DEAD) | on(STARTING) | on(SHUTDOWN_REPLY))
 
 
 ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
 
     { "queued", "waiting in the queue",
-      wait(QUEUE) | wait(LOOK) | wait(SHUTDOWN) },
+      wait(QUEUE) | wait(LOOK) | wait(SHUTDOWN),
+      0,
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT
+      | on(START) | on(ENTERED) | on(QUEUED) | on(GRANTED) },
 
     { "session", "making a Jupyter session",
-      wait(READY) | wait(TIMEOUT) | wait(SHUTDOWN) },
+      wait(READY) | wait(TIMEOUT) | wait(SHUTDOWN),
+      call(SESSION),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
+      | NGX_KEXEC_ON_CALL },
 
     { "linking", "opening the link to the kernel",
       wait(READY) | wait(LEFTOVER) | wait(LINK) | wait(CONNECT)
       | wait(FENCE) | wait(HELD) | wait(TIMEOUT) | wait(INTERRUPT)
-      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER },
+      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK) | call(INTERRUPT),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
+      | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK | on(FETCHED) | on(MARKED) },
 
     { "probing", "waiting for the kernel to be ready",
       wait(READY) | wait(LEFTOVER) | wait(FENCE) | wait(HELD)
       | wait(TIMEOUT) | wait(ORPHAN) | wait(INTERRUPT) | wait(OVER)
-      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER },
+      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK) | call(INTERRUPT),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
+      | NGX_KEXEC_ON_CALL | on(CLOSED) | NGX_KEXEC_ON_PROCESS
+      | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_CODE | on(MARKED) },
 
     { "setup", "preparing the kernel",
       wait(READY) | wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(HELD)
-      | wait(SETUP) | wait(TIMEOUT) | wait(SHUTDOWN) },
+      | wait(SETUP) | wait(TIMEOUT) | wait(SHUTDOWN),
+      call(ASK),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
+      | NGX_KEXEC_ON_CALL | on(CLOSED) | NGX_KEXEC_ON_PROCESS
+      | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_STEPS | on(FETCHED) | on(MARKED) },
 
     { "sent", "waiting for the code to start",
       wait(READY) | wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(HELD)
-      | wait(START) | wait(SILENT) | wait(TIMEOUT) | NGX_KEXEC_WAITS_WORKER },
+      | wait(START) | wait(SILENT) | wait(TIMEOUT) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | NGX_KEXEC_ON_CALL
+      | NGX_KEXEC_ON_LINK | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE
+      | NGX_KEXEC_ON_CODE },
 
     { "busy", "running code",
       wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(IDLE) | wait(REPLY)
       | wait(VERDICT) | wait(SILENT) | wait(TIMEOUT) | wait(INTERRUPT)
-      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER },
+      | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK) | call(INTERRUPT),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | NGX_KEXEC_ON_CALL
+      | NGX_KEXEC_ON_LINK | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE
+      | NGX_KEXEC_ON_CODE },
 
     { "ending", "asking whether the output is whole",
-      wait(CONNECT) | wait(VERDICT) | NGX_KEXEC_WAITS_WORKER },
+      wait(CONNECT) | wait(VERDICT) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK),
+      NGX_KEXEC_ON_ALWAYS | on(CLIENT_LEFT) | NGX_KEXEC_ON_CALL
+      | NGX_KEXEC_ON_LINK | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_CODE },
 
     { "barrier", "waiting for the kernel after an interrupt",
       wait(CONNECT) | wait(FENCE) | wait(HELD) | wait(OVER) | wait(STUCK)
-      | wait(BARRIER) | NGX_KEXEC_WAITS_WORKER },
+      | wait(BARRIER) | NGX_KEXEC_WAITS_WORKER,
+      call(ASK) | call(INTERRUPT),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK
+      | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE },
 
     { "restoring", "putting variables back",
       wait(CONNECT) | wait(FENCE) | wait(SETUP) | wait(RESTORE)
-      | NGX_KEXEC_WAITS_WORKER },
+      | NGX_KEXEC_WAITS_WORKER,
+      call(ASK),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK
+      | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_STEPS },
 
     { "restarting", "restarting the kernel",
-      wait(CONNECT) | wait(RESTART) | NGX_KEXEC_WAITS_WORKER },
+      wait(CONNECT) | wait(RESTART) | NGX_KEXEC_WAITS_WORKER,
+      call(RESTART) | call(CHECK),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK
+      | NGX_KEXEC_ON_PROCESS },
 
     { "dropping", "deleting a Jupyter session",
-      NGX_KEXEC_WAITS_WORKER },
+      NGX_KEXEC_WAITS_WORKER,
+      call(DROP),
+      NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL },
 
     { "leaving", "waiting for an interrupt's answer",
-      NGX_KEXEC_WAITS_WORKER },
+      NGX_KEXEC_WAITS_WORKER,
+      call(SESSION) | call(DROP) | call(ASK) | call(INTERRUPT)
+      | call(RESTART),
+      on(WORKER_LEAVES) | on(TIMER) | on(FOREIGN) | NGX_KEXEC_ON_CALL },
 
-    { "done", NULL,
-      0 }
+    { "done", NULL, 0, 0, 0 }
 };
