@@ -287,7 +287,6 @@ ngx_kexec_machine_message(ngx_kexec_machine_t *m,
     case NGX_KEXEC_ON_STEP_REPLY:
 
         if (m->silent.sent) {
-            m->silent.reply = 1;
             m->silent.status = ev->n;
             ngx_kexec_machine_step_answer(m);
         }

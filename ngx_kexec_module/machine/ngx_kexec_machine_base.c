@@ -372,6 +372,8 @@ void
 ngx_kexec_machine_fence_not(ngx_kexec_machine_t *m)
 {
     m->fence.sent = 0;
+    m->links = 0;
+    m->held_asks = 0;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_FENCE);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_HELD);

@@ -237,6 +237,8 @@ ngx_kexec_machine_interrupt(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_call(m, NGX_KEXEC_CALL_INTERRUPT);
 
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
+
     m->covers = 0;
 
     if (m->interrupts++ == 0) {
@@ -551,7 +553,8 @@ ngx_kexec_machine_restart(ngx_kexec_machine_t *m)
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_RESTARTING);
 
     m->code.sent = 0;
-    m->fence.sent = 0;
+
+    ngx_kexec_machine_fence_not(m);
 
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART,
                            NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER_TIME);

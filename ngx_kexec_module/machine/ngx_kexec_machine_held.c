@@ -104,11 +104,10 @@ ngx_kexec_machine_held_whose(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_held_asked(ngx_kexec_machine_t *m)
 {
-    if (m->held_asks && ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_HELD)) {
+    if (m->held_asks) {
+        m->held_asks = 0;
         ngx_kexec_machine_held(m);
     }
-
-    m->held_asks = 0;
 }
 
 
@@ -221,6 +220,9 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
     m->cancel = NGX_KEXEC_CANCEL_CLIENT;
 
     m->held = NGX_KEXEC_HELD_LEFTOVER;
+
+    ngx_kexec_machine_unmark(m);
+    ngx_kexec_machine_unfetch(m);
 
     if (m->state == NGX_KEXEC_EX_SETUP || m->state == NGX_KEXEC_EX_SENT) {
         ngx_kexec_machine_to(m, m->open ? NGX_KEXEC_EX_PROBING

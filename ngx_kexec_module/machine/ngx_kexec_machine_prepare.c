@@ -31,6 +31,7 @@
 static void ngx_kexec_machine_link(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_link_limit(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_probed(ngx_kexec_machine_t *m);
+static void ngx_kexec_machine_silent_not(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_prepared(ngx_kexec_machine_t *m);
 static ngx_uint_t ngx_kexec_machine_envs(ngx_kexec_machine_t *m);
 
@@ -73,7 +74,8 @@ ngx_kexec_machine_session(ngx_kexec_machine_t *m)
 
     /* what was for the last one, or is known of it, is not this one's */
 
-    m->fence.sent = 0;
+    ngx_kexec_machine_fence_not(m);
+
     m->silent.sent = 0;
     m->other = 0;
     m->deaf_foreign = 0;
@@ -152,7 +154,7 @@ ngx_kexec_machine_kernel(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     m->opening = 0;
     m->open = ev->open;
     m->fresh = ev->fresh;
-    m->seen = ev->seen;
+    m->seen = ev->open && ev->seen;
 
     /* what holds the kernel is the same as on a link before that was deaf */
 
@@ -185,7 +187,6 @@ ngx_kexec_machine_link(ngx_kexec_machine_t *m)
 
     m->opening = 1;
     m->fresh = 1;
-    m->seen = 0;
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_OPEN, 0);
 }
@@ -281,6 +282,7 @@ ngx_kexec_machine_closed(ngx_kexec_machine_t *m, ngx_uint_t status)
     m->opening = 0;
     m->open = 0;
     m->counted = 0;
+    m->seen = 0;
 
     if (status == NGX_HTTP_NOT_FOUND) {
         ngx_kexec_machine_go(m, NGX_KEXEC_GO_GONE, 0);
@@ -472,8 +474,6 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
         return;
     }
 
-    m->links = 0;
-
     ngx_kexec_machine_fence_not(m);
 
     switch (m->state) {
@@ -492,15 +492,17 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
             return;
         }
 
+        m->interrupts = 0;
         ngx_kexec_machine_restore(m);
         return;
 
     case NGX_KEXEC_EX_SETUP:
 
-        if (!m->silent.reply) {
+        if (m->silent.sent) {
 
             /* the silent request was lost: its repetition does no harm */
 
+            ngx_kexec_machine_silent_not(m);
             ngx_kexec_machine_setup(m);
         }
 
@@ -508,7 +510,8 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
 
     default: /* NGX_KEXEC_EX_RESTORING */
 
-        if (!m->silent.reply) {
+        if (m->silent.sent) {
+            ngx_kexec_machine_silent_not(m);
             ngx_kexec_machine_restore(m);
         }
 
@@ -667,6 +670,16 @@ ngx_kexec_machine_step(ngx_kexec_machine_t *m, ngx_int_t rc)
 }
 
 
+/* it is answered, or lost */
+
+static void
+ngx_kexec_machine_silent_not(ngx_kexec_machine_t *m)
+{
+    m->silent.sent = 0;
+    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
+}
+
+
 static void
 ngx_kexec_machine_prepared(ngx_kexec_machine_t *m)
 {
@@ -723,14 +736,11 @@ ngx_kexec_machine_step_answer(ngx_kexec_machine_t *m)
         status = NGX_KEXEC_ANSWER_ABORTED;
     }
 
-    m->silent.sent = 0;
-
     /* what held the kernel is over */
 
     m->held = NGX_KEXEC_HELD_NOT;
-    m->links = 0;
 
-    ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_SETUP);
+    ngx_kexec_machine_silent_not(m);
     ngx_kexec_machine_fence_not(m);
 
     if (m->state == NGX_KEXEC_EX_RESTORING) {

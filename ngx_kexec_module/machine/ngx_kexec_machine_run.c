@@ -178,6 +178,8 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
 static void
 ngx_kexec_machine_run_unheld(ngx_kexec_machine_t *m)
 {
+    m->held_asks = 0;
+
     if (m->held == NGX_KEXEC_HELD_NOT) {
         return;
     }

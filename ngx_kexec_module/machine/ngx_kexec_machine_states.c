@@ -74,7 +74,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       call(ASK) | call(INTERRUPT),
       NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
       | NGX_KEXEC_ON_CALL | on(CLOSED) | NGX_KEXEC_ON_PROCESS
-      | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_CODE | on(MARKED) },
+      | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_CODE },
 
     { "setup", "preparing the kernel",
       wait(READY) | wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(HELD)
@@ -135,7 +135,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
     { "leaving", "waiting for an interrupt's answer",
       NGX_KEXEC_WAITS_WORKER,
       call(SESSION) | call(DROP) | call(ASK) | call(INTERRUPT)
-      | call(RESTART),
+      | call(RESTART) | call(CHECK),
       on(WORKER_LEAVES) | on(TIMER) | on(FOREIGN) | NGX_KEXEC_ON_CALL },
 
     { "done", NULL, 0, 0, 0 }
