@@ -2,8 +2,9 @@
 #
 # Builds Debian's nginx and the module with ASan and UBSan, in build/sanitize:
 # nginx too, since its pools would hide what is written between two of their
-# pieces.  With NGX_DEBUG_PALLOC each piece comes from malloc().  The compiler is
-# clang: its two sanitizers are one runtime, with one set of options.
+# pieces.  With NGX_DEBUG_PALLOC each piece comes from malloc(), and with
+# NGX_KEXEC_TEST an execution's state is checked behind each event.  The
+# compiler is clang: its two sanitizers are one runtime, with one set of options.
 #
 # The source is that of this release's main archive; module and nginx are
 # built from the same tree.
@@ -38,7 +39,7 @@ san="-fsanitize=address,undefined"
 # the one for the other.
 
 ld_opt="$san -Wl,-Bsymbolic"
-cc_opt="-O1 -g $san -fno-omit-frame-pointer -DNGX_DEBUG_PALLOC=1"
+cc_opt="-O1 -g $san -fno-omit-frame-pointer -DNGX_DEBUG_PALLOC=1 -DNGX_KEXEC_TEST=1"
 
 want=$(
     echo "$cc_opt $ld_opt"

@@ -32,6 +32,9 @@ static void ngx_kexec_execution_gone(void *data);
 static void ngx_kexec_execution_event(ngx_kexec_execution_t *ex,
     ngx_kexec_machine_event_t *ev);
 static void ngx_kexec_execution_run(ngx_kexec_execution_t *ex);
+#if (NGX_KEXEC_TEST)
+static void ngx_kexec_execution_check(ngx_kexec_execution_t *ex);
+#endif
 static void ngx_kexec_execution_do(ngx_kexec_execution_t *ex,
     ngx_kexec_action_t *action);
 static ngx_int_t ngx_kexec_execution_try(ngx_kexec_execution_t *ex,
@@ -426,6 +429,10 @@ ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
 
     ngx_kexec_machine(m, &ev);
 
+#if (NGX_KEXEC_TEST)
+    ngx_kexec_execution_check(ex);
+#endif
+
     if (m->state != state) {
         ngx_log_debug4(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
                        "kexec %s -> %s by event %d:%i",
@@ -446,6 +453,26 @@ ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
         ex->kernel->foreign = m->foreign;
     }
 }
+
+
+#if (NGX_KEXEC_TEST)
+
+static void
+ngx_kexec_execution_check(ngx_kexec_execution_t *ex)
+{
+    const char  *broken;
+
+    broken = ngx_kexec_machine_check(&ex->m);
+
+    if (broken) {
+        ngx_log_error(NGX_LOG_ALERT, &ex->log, 0,
+                      "kexec machine in state %s: %s",
+                      ngx_kexec_machine_states[ex->m.state].name, broken);
+        ngx_abort();
+    }
+}
+
+#endif
 
 
 static void

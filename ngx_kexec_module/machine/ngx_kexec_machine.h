@@ -453,6 +453,24 @@ typedef struct {
     ngx_uint_t                  nactions;
     ngx_kexec_action_t          actions[NGX_KEXEC_ACTIONS];
 
+    /*
+     * What goes together is in ngx_kexec_machine_check.c, which test builds
+     * ask behind each event.  In short:
+     *
+     *     taken            from LINKING on; opening, open: not both, and a
+     *                      link that is neither is opened by WAIT_CONNECT
+     *     seen, counted    only while open; foreign, fresh while taken
+     *     other            while it is not open, after a deaf one
+     *     fetching         or marking, in SETUP, and in LINKING behind it
+     *     recover          LINKING, PROBING, and the RESTARTING after them
+     *     covers           not while an interrupt flies or is unanswered
+     *     held_asks        with WAIT_HELD, and that with a fence
+     *     over, exits      behind the code's reply, or its end
+     *     env_set          while the record owes it, too
+     *     viewer           never of a new context, nor once unended, shutdown
+     *                      or cancelled for want of one
+     */
+
     unsigned                    viewer:1;       /* a client is told */
     unsigned                    taken:1;        /* the kernel is ours */
     unsigned                    opening:1;      /* its link */
@@ -505,6 +523,13 @@ extern ngx_kexec_machine_state_t  ngx_kexec_machine_states[];
  * is DONE.
  */
 void ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev);
+
+#if (NGX_KEXEC_TEST)
+
+/* what does not hold behind an event, and its actions; NULL: all does */
+const char *ngx_kexec_machine_check(ngx_kexec_machine_t *m);
+
+#endif
 
 /* is the state one before the code is sent? */
 ngx_uint_t ngx_kexec_machine_before(ngx_kexec_machine_t *m);

@@ -19,6 +19,7 @@
  *
  *     ngx_kexec_machine.c          events; calls all others
  *     ngx_kexec_machine_states.c   the table of states
+ *     ngx_kexec_machine_check.c    what has to hold, in test builds
  *     ngx_kexec_machine_prepare.c  session, link, fence, set-up
  *     ngx_kexec_machine_process.c  the kernel's process: another one, or dead
  *     ngx_kexec_machine_run.c      the code

@@ -329,6 +329,9 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
 {
     ngx_uint_t            i, before;
     ngx_kexec_machine_t  *m;
+#if (NGX_KEXEC_TEST)
+    const char           *broken;
+#endif
 
     m = &w->m;
     before = m->state;
@@ -377,6 +380,14 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
                       ngx_kexec_machine_states[m->state].name,
                       ev->what, (long) ev->n, m->call);
     }
+
+#if (NGX_KEXEC_TEST)
+    broken = ngx_kexec_machine_check(m);
+
+    if (broken) {
+        check(w, 0, broken);
+    }
+#endif
 
     for (i = 0; i < m->nactions; i++) {
 
