@@ -431,7 +431,8 @@ typedef struct {
     ngx_uint_t                  interrupts;     /* calls made so far */
     ngx_uint_t                  sessions;       /* made, or asked for */
 
-    ngx_msec_t                  interrupted;    /* when the first was sent */
+    ngx_msec_t                  interrupted;    /* when the first was sent, or
+                                                   0: no barrier is owed */
     ngx_msec_t                  restarting;     /* since when */
     ngx_msec_t                  probed;         /* since when */
     ngx_msec_t                  died;           /* its process, last, or 0 */
@@ -489,8 +490,6 @@ typedef struct {
     unsigned                    unheard:1;      /* Jupyter took no interrupt */
     unsigned                    unanswered:1;   /* one may come yet */
     unsigned                    obeyed:1;       /* one was, Jupyter says */
-    unsigned                    behind:1;       /* a fence behind them is owed,
-                                                   in PROBING */
     unsigned                    covers:1;       /* the fence is behind them */
     unsigned                    held_asks:1;    /* for links */
     unsigned                    counted:1;      /* our link, when asked */

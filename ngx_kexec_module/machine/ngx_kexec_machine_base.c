@@ -438,6 +438,14 @@ ngx_kexec_machine_interrupts_over(ngx_kexec_machine_t *m)
 }
 
 
+void
+ngx_kexec_machine_interrupts_none(ngx_kexec_machine_t *m)
+{
+    m->interrupts = 0;
+    m->interrupted = 0;
+}
+
+
 /*
  * Is there code to be interrupted?  A reply says that there is none, but code
  * can send one in the kernel's name and go on, so a fence has to come back as

@@ -185,6 +185,7 @@ ngx_kexec_machine_check_end(ngx_kexec_machine_t *m)
     implies(calls(INTERRUPT), m->interrupts);
     implies(waits(STUCK), m->interrupts || in(BARRIER));
     implies(calls(INTERRUPT) || m->unanswered, !m->covers);
+    implies(m->interrupts || m->unanswered, m->interrupted);
     implies(m->unanswered, m->unheard);
 
     return NULL;

@@ -148,10 +148,14 @@ void ngx_kexec_machine_ours(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_ask(ngx_kexec_machine_t *m);
 void ngx_kexec_machine_ask_no_more(ngx_kexec_machine_t *m);
 
-/* is no interrupt on its way, is there code to be interrupted? */
+/*
+ * Is no interrupt on its way, is there code to be interrupted?  None is left
+ * that anything depends on.
+ */
 ngx_uint_t ngx_kexec_machine_interrupts_over(ngx_kexec_machine_t *m);
 ngx_uint_t ngx_kexec_machine_goes_on(ngx_kexec_machine_t *m,
     ngx_kexec_wait_e wait);
+void ngx_kexec_machine_interrupts_none(ngx_kexec_machine_t *m);
 
 /* for how long the link has been silent, in ms */
 ngx_msec_t ngx_kexec_machine_quiet(ngx_kexec_machine_t *m);

@@ -81,8 +81,9 @@ ngx_kexec_machine_session(ngx_kexec_machine_t *m)
     m->deaf_foreign = 0;
     m->deaf_seen = 0;
     m->recover = 0;
-    m->interrupts = 0;
     m->unanswered = 0;
+
+    ngx_kexec_machine_interrupts_none(m);
 
     if (!m->conf.create && m->sessions++ == NGX_KEXEC_SESSIONS) {
         ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_NO_KERNEL, NGX_KEXEC_SESSIONS);
@@ -492,7 +493,7 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
             return;
         }
 
-        m->interrupts = 0;
+        ngx_kexec_machine_interrupts_none(m);
         ngx_kexec_machine_restore(m);
         return;
 
@@ -533,8 +534,9 @@ ngx_kexec_machine_probed(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_ask_no_more(m);
 
+    ngx_kexec_machine_interrupts_none(m);
+
     m->held = NGX_KEXEC_HELD_NOT;
-    m->behind = 0;
     m->recover = 0;
     m->fresh = 0;
     m->facts.ready = 1;
@@ -561,8 +563,9 @@ ngx_kexec_machine_probe_barrier(ngx_kexec_machine_t *m)
         return;
     }
 
+    /* those after it are counted anew; m->interrupted: it is owed */
+
     m->interrupts = 0;
-    m->behind = 1;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_OVER);
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_STUCK);

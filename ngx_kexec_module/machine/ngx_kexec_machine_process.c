@@ -80,14 +80,13 @@ static void
 ngx_kexec_machine_spare(ngx_kexec_machine_t *m)
 {
     m->recover = 0;
-    m->behind = 0;
 
     if ((m->call == NGX_KEXEC_CALL_NONE || m->call == NGX_KEXEC_CALL_ASK)
         && !m->unanswered)
     {
         /* else the barrier waits for those on their way */
 
-        m->interrupts = 0;
+        ngx_kexec_machine_interrupts_none(m);
     }
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_ORPHAN);
@@ -217,9 +216,7 @@ ngx_kexec_machine_gone(ngx_kexec_machine_t *m)
 
     /* an interrupt that is on its way reaches nobody */
 
-    m->interrupts = 0;
-    m->behind = 0;
-
+    ngx_kexec_machine_interrupts_none(m);
     ngx_kexec_machine_fence_not(m);
     ngx_kexec_machine_forget(m);
 

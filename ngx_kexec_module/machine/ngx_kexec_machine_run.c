@@ -149,14 +149,6 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
 
     m->recover = 0;
 
-    if (m->behind) {
-
-        /* the fence that was owed will be behind the code */
-
-        m->behind = 0;
-        m->interrupts = 1;
-    }
-
     ngx_kexec_machine_ours(m);
 
     if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_SILENT)) {
@@ -293,7 +285,7 @@ ngx_kexec_machine_run_finish(ngx_kexec_machine_t *m, ngx_uint_t gone)
         return;
     }
 
-    if (m->interrupts || (m->code.reply && !m->code.idle && !m->over)) {
+    if (m->interrupted || (m->code.reply && !m->code.idle && !m->over)) {
 
         /* or its client left, and all that says that it ended is its reply */
 

@@ -22,15 +22,14 @@ WORD = "an end without a word"
 
 # what is broken: file, what stands there, what instead (lists where it takes more than one), by what it is found
 BREAKS = [
-    ("no barrier behind interrupts", "run", "if (m->interrupts || (m->code.reply", "if (0 && (m->code.reply", NEXT),
+    ("no barrier behind interrupts", "run", "if (m->interrupted || (m->code.reply", "if (0 && (m->code.reply", NEXT),
     ("the barrier's fence is sent ahead of an interrupt", "prepare", "if (!m->covers) {", "if (0) {", NEXT + "|" + FLYING),
     ("an interrupt without an answer is forgotten", "cancel", "    if (ev->n) {\n        m->unanswered = 0;\n\n    } else if (ev->connected) {",
      "    m->unanswered = 0;\n\n    if (ev->n == 0 && ev->connected) {", NEXT + "|" + FLYING),
     ("its answer is not waited for when the process died", "run", "    if (m->state == NGX_KEXEC_EX_BUSY) {\n"
      "        ngx_kexec_machine_leave(m);", "    if (m->state == NGX_KEXEC_EX_BUSY) {\n        ngx_kexec_machine_done(m);", FLYING),
-    ("code that starts late goes without the barrier that was owed", "run", "    if (m->behind) {", "    if (0) {", NEXT),
-    ("code aborted behind interrupted code as well", "run", "    if (ngx_kexec_machine_before(m)) {\n\n        /* what held",
-     "    if (0) {\n\n        /* what held", NEXT),
+    ("code that starts late goes without the barrier that was owed", "prepare", "    m->interrupts = 0;\n\n    ngx_kexec_machine_wait_not",
+     "    ngx_kexec_machine_interrupts_none(m);\n\n    ngx_kexec_machine_wait_not", NEXT),
     ("code is interrupted that was not seen to start", "cancel",
      ["    case NGX_KEXEC_EX_BUSY:\n        return m->cancel", "    if (m->state == NGX_KEXEC_EX_SENT) {\n\n        /*\n         * The kernel may"],
      ["    case NGX_KEXEC_EX_SENT:\n    case NGX_KEXEC_EX_BUSY:\n        return m->cancel", "    if (0) {\n\n        /*\n         * The kernel may"],
