@@ -421,7 +421,6 @@ typedef struct {
     /* the link */
     uint32_t                    foreign;        /* mark of somebody else's
                                                    request that runs there */
-    uint32_t                    deaf_foreign;   /* of a link that was deaf */
     ngx_uint_t                  links;          /* of the kernel, 0: unknown */
     ngx_uint_t                  tries;          /* to open it */
     ngx_uint_t                  deaf;           /* links that were */
@@ -438,7 +437,7 @@ typedef struct {
     ngx_msec_t                  died;           /* its process, last, or 0 */
     ngx_msec_t                  orphan;         /* looked for, since when */
     ngx_msec_t                  asked;          /* Jupyter, last */
-    ngx_msec_t                  unheard_at;     /* if it was overloaded */
+    ngx_msec_t                  overloaded;     /* it was, last, or 0 */
     ngx_msec_t                  started;        /* code was first sent */
     ngx_msec_t                  heard;          /* last message of the code */
     ngx_msec_t                  doubted;        /* its reply, since when */
@@ -460,7 +459,9 @@ typedef struct {
      *
      *     taken            from LINKING on; opening, open: not both, and a
      *                      link that is neither is opened by WAIT_CONNECT
-     *     seen, counted    only while open; foreign, fresh while taken
+     *     counted          only while open; fresh while taken
+     *     seen, foreign    the same, but that another link than one that was
+     *                      deaf begins with what was known
      *     other            while it is not open, after a deaf one
      *     fetching         or marking, in SETUP, and in LINKING behind it
      *     recover          LINKING, PROBING, and the RESTARTING after them
@@ -478,7 +479,6 @@ typedef struct {
     unsigned                    open:1;
     unsigned                    fresh:1;        /* not proved by a fence yet */
     unsigned                    seen:1;         /* it answered through it */
-    unsigned                    deaf_seen:1;    /* of a link that was deaf */
     unsigned                    other:1;        /* link of another session */
     unsigned                    fetching:1;     /* kexec_envs_url */
     unsigned                    fetched:1;      /* envs, be there any or not */
@@ -497,7 +497,6 @@ typedef struct {
     unsigned                    over:1;         /* replied, and a fence did */
     unsigned                    suspect:1;      /* idle, Jupyter said */
     unsigned                    unended:1;      /* its end will not be told */
-    unsigned                    overloaded:1;   /* Jupyter was, once */
     unsigned                    abandoned:1;    /* new context not wanted */
     unsigned                    made:1;         /* new context is ready */
     unsigned                    shutdown:1;     /* its worker has to end */

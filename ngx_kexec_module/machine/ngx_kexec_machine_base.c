@@ -252,6 +252,9 @@ ngx_kexec_machine_forget(ngx_kexec_machine_t *m)
     ngx_kexec_machine_unfetch(m);
 
     ngx_kexec_machine_discard(m);
+
+    m->foreign = 0;
+    m->seen = 0;
 }
 
 
@@ -283,9 +286,7 @@ ngx_kexec_machine_discard(ngx_kexec_machine_t *m)
         m->opening = 0;
         m->open = 0;
         m->counted = 0;
-        m->foreign = 0;
         m->fresh = 0;
-        m->seen = 0;
 
         ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_CONNECT);
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_DISCARD, 0);
@@ -386,7 +387,6 @@ void
 ngx_kexec_machine_ours(ngx_kexec_machine_t *m)
 {
     m->foreign = 0;
-    m->deaf_foreign = 0;
     m->seen = 1;
 }
 

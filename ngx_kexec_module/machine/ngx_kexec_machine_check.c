@@ -100,14 +100,14 @@ static const char *
 ngx_kexec_machine_check_link(ngx_kexec_machine_t *m)
 {
     implies(m->taken, !in(QUEUED) && !in(SESSION) && m->facts.kernel);
-    implies(m->opening || m->open || m->fresh || m->foreign, m->taken);
+    implies(m->opening || m->open || m->fresh, m->taken);
 
     must(!m->opening || !m->open);
     implies(m->opening, m->fresh);
-    implies(m->seen, m->open);
+    implies(m->seen, m->open || m->deaf);
+    implies(m->foreign, m->taken || m->deaf);
     implies(m->counted, m->open);
     implies(m->other, !m->open && m->deaf);
-    implies(m->deaf_seen || m->deaf_foreign, m->deaf);
 
     /* a lost link is opened again */
 

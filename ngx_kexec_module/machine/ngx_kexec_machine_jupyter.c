@@ -47,8 +47,7 @@ ngx_kexec_machine_asked(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     m->unheard = (ev->n == 0);
 
     if (ev->n == 0 || m->now - m->asked > NGX_KEXEC_DEAF_ANSWER_TIME) {
-        m->overloaded = 1;
-        m->unheard_at = m->now;
+        m->overloaded = m->now;
     }
 
     if (ev->n) {
@@ -197,11 +196,11 @@ ngx_kexec_machine_asked_code(ngx_kexec_machine_t *m,
 static ngx_msec_t
 ngx_kexec_machine_deaf_quiet(ngx_kexec_machine_t *m, ngx_msec_t quiet)
 {
-    if (!m->overloaded) {
+    if (m->overloaded == 0) {
         return quiet;
     }
 
-    return ngx_min(quiet, m->now - m->unheard_at);
+    return ngx_min(quiet, m->now - m->overloaded);
 }
 
 
@@ -240,9 +239,6 @@ ngx_kexec_machine_deaf_probe(ngx_kexec_machine_t *m, ngx_uint_t busy)
 void
 ngx_kexec_machine_connect_anew(ngx_kexec_machine_t *m)
 {
-    uint32_t    foreign;
-    ngx_uint_t  seen;
-
     ngx_kexec_machine_ask_no_more(m);
 
     if (m->call) {
@@ -253,14 +249,9 @@ ngx_kexec_machine_connect_anew(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_unmark(m);
 
-    foreign = m->foreign;
-    seen = m->seen;
-
     ngx_kexec_machine_discard(m);
 
     m->deaf++;
-    m->deaf_foreign = foreign;
-    m->deaf_seen = seen ? 1 : 0;
     m->other = 1;
 
     ngx_kexec_machine_go(m, NGX_KEXEC_GO_CONNECT, 0);

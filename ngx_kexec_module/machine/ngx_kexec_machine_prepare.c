@@ -78,8 +78,6 @@ ngx_kexec_machine_session(ngx_kexec_machine_t *m)
 
     m->silent.sent = 0;
     m->other = 0;
-    m->deaf_foreign = 0;
-    m->deaf_seen = 0;
     m->recover = 0;
     m->unanswered = 0;
 
@@ -155,11 +153,14 @@ ngx_kexec_machine_kernel(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
     m->opening = 0;
     m->open = ev->open;
     m->fresh = ev->fresh;
-    m->seen = ev->open && ev->seen;
 
-    /* what holds the kernel is the same as on a link before that was deaf */
+    if (m->deaf == 0) {
 
-    m->foreign = m->deaf ? m->deaf_foreign : ev->foreign;
+        /* else what holds the kernel is the same as on the deaf link */
+
+        m->seen = ev->open && ev->seen;
+        m->foreign = ev->foreign;
+    }
 
     if (m->other) {
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_OTHER, 0);
@@ -224,10 +225,6 @@ ngx_kexec_machine_opened(ngx_kexec_machine_t *m)
         ngx_kexec_machine_discard(m);
         ngx_kexec_machine_connect(m);
         return;
-    }
-
-    if (m->deaf) {
-        m->seen = m->deaf_seen;
     }
 
     switch (m->state) {

@@ -116,7 +116,6 @@ ngx_kexec_machine_died(ngx_kexec_machine_t *m, ngx_uint_t dead)
 
     m->recover = 0;
     m->held = NGX_KEXEC_HELD_NOT;
-    m->deaf_foreign = 0;
     m->fresh = 1;
     m->foreign = 0;
 
