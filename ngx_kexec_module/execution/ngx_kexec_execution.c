@@ -773,7 +773,8 @@ ngx_kexec_execution_done(ngx_kexec_execution_t *ex)
 
     if (ex->kernel) {
         ex->kernel->fresh = ex->m.fresh;
-        ex->kernel->seen = ex->m.open && ex->m.seen;
+        ex->kernel->seen = ex->m.reach == NGX_KEXEC_REACH_OPEN
+                           && ex->m.seen;
         ex->kernel->foreign = ex->m.foreign;
 
         if (ex->m.other) {

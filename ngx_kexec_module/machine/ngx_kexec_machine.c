@@ -516,7 +516,7 @@ ngx_kexec_machine_failed(ngx_kexec_machine_t *m, ngx_kexec_do_e what)
     switch (what) {
 
     case NGX_KEXEC_DO_OPEN:
-        m->opening = 0;
+        m->reach = NGX_KEXEC_REACH_DOWN;
         ngx_kexec_machine_connect_later(m);
         return;
 

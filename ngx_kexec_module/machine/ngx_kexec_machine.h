@@ -85,6 +85,16 @@ typedef enum {
 } ngx_kexec_wait_e;
 
 
+/* how the kernel can be reached */
+
+typedef enum {
+    NGX_KEXEC_REACH_NOT = 0,        /* it is not ours */
+    NGX_KEXEC_REACH_DOWN,           /* its link is not open */
+    NGX_KEXEC_REACH_OPENING,
+    NGX_KEXEC_REACH_OPEN
+} ngx_kexec_reach_e;
+
+
 /* whose fault it is that a kernel does not answer */
 
 typedef enum {
@@ -419,6 +429,7 @@ typedef struct {
     ngx_uint_t                  aborted;
 
     /* the link */
+    ngx_kexec_reach_e           reach;
     uint32_t                    foreign;        /* mark of somebody else's
                                                    request that runs there */
     ngx_uint_t                  links;          /* of the kernel, 0: unknown */
@@ -457,12 +468,11 @@ typedef struct {
      * What goes together is in ngx_kexec_machine_check.c, which test builds
      * ask behind each event.  In short:
      *
-     *     taken            from LINKING on; opening, open: not both, and a
-     *                      link that is neither is opened by WAIT_CONNECT
-     *     counted          only while open; fresh while taken
+     *     counted          only while the link is open
+     *     fresh            while the kernel is ours
      *     seen, foreign    the same, but that another link than one that was
      *                      deaf begins with what was known
-     *     other            while it is not open, after a deaf one
+     *     other            while none is open, after a deaf one
      *     fetching         or marking, in SETUP, and in LINKING behind it
      *     recover          LINKING, PROBING, and the RESTARTING after them
      *     covers           not while an interrupt flies or is unanswered
@@ -474,9 +484,6 @@ typedef struct {
      */
 
     unsigned                    viewer:1;       /* a client is told */
-    unsigned                    taken:1;        /* the kernel is ours */
-    unsigned                    opening:1;      /* its link */
-    unsigned                    open:1;
     unsigned                    fresh:1;        /* not proved by a fence yet */
     unsigned                    seen:1;         /* it answered through it */
     unsigned                    other:1;        /* link of another session */

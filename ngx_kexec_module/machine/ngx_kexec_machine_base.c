@@ -281,10 +281,8 @@ ngx_kexec_machine_unfetch(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_discard(ngx_kexec_machine_t *m)
 {
-    if (m->taken) {
-        m->taken = 0;
-        m->opening = 0;
-        m->open = 0;
+    if (m->reach) {
+        m->reach = NGX_KEXEC_REACH_NOT;
         m->counted = 0;
         m->fresh = 0;
 
@@ -396,9 +394,9 @@ ngx_kexec_machine_ours(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_ask(ngx_kexec_machine_t *m)
 {
-    if (m->call == NGX_KEXEC_CALL_NONE && m->taken) {
+    if (m->call == NGX_KEXEC_CALL_NONE && m->reach) {
         m->asked = m->now;
-        m->counted = m->open;
+        m->counted = (m->reach == NGX_KEXEC_REACH_OPEN);
 
         ngx_kexec_machine_call(m, NGX_KEXEC_CALL_ASK);
     }
@@ -489,5 +487,5 @@ ngx_kexec_machine_goes_on(ngx_kexec_machine_t *m, ngx_kexec_wait_e wait)
 ngx_msec_t
 ngx_kexec_machine_quiet(ngx_kexec_machine_t *m)
 {
-    return m->open ? m->now - m->link_read : 0;
+    return (m->reach == NGX_KEXEC_REACH_OPEN) ? m->now - m->link_read : 0;
 }

@@ -65,7 +65,7 @@ ngx_kexec_machine_cancel(ngx_kexec_machine_t *m, ngx_kexec_cancel_e reason)
 
     case NGX_KEXEC_EX_LINKING:
 
-        if (!m->opening && !m->open) {
+        if (m->reach != NGX_KEXEC_REACH_OPENING) {
             ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_UNLINKED,
                                    ngx_kexec_machine_orphan(m));
             ngx_kexec_machine_tell_end(m);
@@ -127,7 +127,7 @@ ngx_kexec_machine_cancel_code(ngx_kexec_machine_t *m)
         return;
     }
 
-    if (m->open) {
+    if (m->reach == NGX_KEXEC_REACH_OPEN) {
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
                              NGX_KEXEC_PHASE_CANCELLING);
     }
@@ -434,7 +434,7 @@ ngx_kexec_machine_stuck(ngx_kexec_machine_t *m)
 
     } else if (m->foreign) {
 
-        if (m->code.sent || !m->open) {
+        if (m->code.sent || m->reach != NGX_KEXEC_REACH_OPEN) {
 
             /* the slot is kept, as when it is held for too long */
 
@@ -452,7 +452,7 @@ ngx_kexec_machine_stuck(ngx_kexec_machine_t *m)
         return;
     }
 
-    if (!m->open && m->unheard) {
+    if (m->reach != NGX_KEXEC_REACH_OPEN && m->unheard) {
 
         /* Jupyter is not there: nothing can be restarted */
 

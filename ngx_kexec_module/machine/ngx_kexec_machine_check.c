@@ -28,6 +28,7 @@ static const char *ngx_kexec_machine_check_limit(ngx_kexec_machine_t *m);
 #define in(name)     (m->state == NGX_KEXEC_EX_##name)
 #define waits(name)  ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_##name)
 #define calls(name)  (m->call == NGX_KEXEC_CALL_##name)
+#define reach(name)  (m->reach == NGX_KEXEC_REACH_##name)
 
 #define must(holds)                                                           \
     if (!(holds)) {                                                           \
@@ -99,25 +100,23 @@ ngx_kexec_machine_check_state(ngx_kexec_machine_t *m)
 static const char *
 ngx_kexec_machine_check_link(ngx_kexec_machine_t *m)
 {
-    implies(m->taken, !in(QUEUED) && !in(SESSION) && m->facts.kernel);
-    implies(m->opening || m->open || m->fresh, m->taken);
+    implies(m->reach, !in(QUEUED) && !in(SESSION) && m->facts.kernel);
+    implies(reach(OPENING), m->fresh);
+    implies(m->fresh, m->reach);
 
-    must(!m->opening || !m->open);
-    implies(m->opening, m->fresh);
-    implies(m->seen, m->open || m->deaf);
-    implies(m->foreign, m->taken || m->deaf);
-    implies(m->counted, m->open);
-    implies(m->other, !m->open && m->deaf);
+    implies(m->seen, reach(OPEN) || m->deaf);
+    implies(m->foreign, m->reach || m->deaf);
+    implies(m->counted, reach(OPEN));
+    implies(m->other, !reach(OPEN) && m->deaf);
 
     /* a lost link is opened again */
 
-    implies(m->taken, m->open || m->opening || waits(CONNECT));
-    implies(waits(CONNECT), m->taken && !m->open && !m->opening);
-    implies(waits(LINK), !m->open);
+    must(waits(CONNECT) == reach(DOWN));
+    implies(waits(LINK), !reach(OPEN));
 
-    implies(in(LINKING), !m->open);
-    implies(in(PROBING), m->open);
-    implies(in(SETUP), !m->opening && !m->other);
+    implies(in(LINKING), !reach(OPEN));
+    implies(in(PROBING), reach(OPEN));
+    implies(in(SETUP), reach(OPEN) || reach(DOWN));
     implies(in(SETUP), m->facts.ready && !m->fresh && !m->recover);
 
     implies(m->held, m->facts.kernel && !in(BUSY));

@@ -42,7 +42,7 @@ ngx_kexec_machine_held(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_HELD, NGX_KEXEC_HELD_TIME);
 
-    if (!m->facts.ready || !m->open) {
+    if (!m->facts.ready || m->reach != NGX_KEXEC_REACH_OPEN) {
 
         /* a kernel that is being started has kexec_ready_timeout */
 
@@ -129,7 +129,8 @@ ngx_kexec_machine_held_too_long(ngx_kexec_machine_t *m)
 {
     ngx_uint_t  connected;
 
-    connected = m->open || (m->opening && m->link_up);
+    connected = m->reach == NGX_KEXEC_REACH_OPEN
+                || (m->reach == NGX_KEXEC_REACH_OPENING && m->link_up);
 
     if (m->conf.create
         || m->state == NGX_KEXEC_EX_SESSION
@@ -225,8 +226,9 @@ ngx_kexec_machine_held_end(ngx_kexec_machine_t *m)
     ngx_kexec_machine_unfetch(m);
 
     if (m->state == NGX_KEXEC_EX_SETUP || m->state == NGX_KEXEC_EX_SENT) {
-        ngx_kexec_machine_to(m, m->open ? NGX_KEXEC_EX_PROBING
-                                        : NGX_KEXEC_EX_LINKING);
+        ngx_kexec_machine_to(m, m->reach == NGX_KEXEC_REACH_OPEN
+                                ? NGX_KEXEC_EX_PROBING
+                                : NGX_KEXEC_EX_LINKING);
         m->probed = m->now;
 
         m->silent.sent = 0;

@@ -110,7 +110,7 @@ ngx_kexec_machine_said(ngx_kexec_machine_t *m)
 
     case NGX_KEXEC_EX_PROBING:
 
-        if (m->interrupts == 0 && m->taken && m->foreign == 0
+        if (m->interrupts == 0 && m->foreign == 0
             && (ev->says == NGX_KEXEC_JUPYTER_BUSY
                 || m->now - m->orphan > NGX_KEXEC_ORPHAN_LATE_TIME))
         {

@@ -137,7 +137,7 @@ ngx_kexec_machine_connect(ngx_kexec_machine_t *m)
         m->silent.sent = 0;
     }
 
-    if (m->taken) {
+    if (m->reach) {
         ngx_kexec_machine_link(m);
         return;
     }
@@ -149,9 +149,7 @@ ngx_kexec_machine_connect(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_kernel(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 {
-    m->taken = 1;
-    m->opening = 0;
-    m->open = ev->open;
+    m->reach = ev->open ? NGX_KEXEC_REACH_OPEN : NGX_KEXEC_REACH_DOWN;
     m->fresh = ev->fresh;
 
     if (m->deaf == 0) {
@@ -173,7 +171,7 @@ ngx_kexec_machine_kernel(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
 static void
 ngx_kexec_machine_link(ngx_kexec_machine_t *m)
 {
-    if (m->open) {
+    if (m->reach == NGX_KEXEC_REACH_OPEN) {
         ngx_kexec_machine_probe(m);
         return;
     }
@@ -187,7 +185,7 @@ ngx_kexec_machine_link(ngx_kexec_machine_t *m)
         return;
     }
 
-    m->opening = 1;
+    m->reach = NGX_KEXEC_REACH_OPENING;
     m->fresh = 1;
 
     ngx_kexec_machine_do(m, NGX_KEXEC_DO_OPEN, 0);
@@ -212,8 +210,7 @@ ngx_kexec_machine_connect_later(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_opened(ngx_kexec_machine_t *m)
 {
-    m->opening = 0;
-    m->open = 1;
+    m->reach = NGX_KEXEC_REACH_OPEN;
     m->tries = 0;
 
     ngx_kexec_machine_wait_not(m, NGX_KEXEC_WAIT_LINK);
@@ -277,8 +274,7 @@ ngx_kexec_machine_opened(ngx_kexec_machine_t *m)
 void
 ngx_kexec_machine_closed(ngx_kexec_machine_t *m, ngx_uint_t status)
 {
-    m->opening = 0;
-    m->open = 0;
+    m->reach = NGX_KEXEC_REACH_DOWN;
     m->counted = 0;
     m->seen = 0;
 
@@ -347,7 +343,7 @@ ngx_kexec_machine_link_timeout(ngx_kexec_machine_t *m)
 {
     if (ngx_kexec_machine_before(m)) {
 
-        if (m->opening && m->link_up) {
+        if (m->reach == NGX_KEXEC_REACH_OPENING && m->link_up) {
 
             /* Jupyter is there, its kernel is not: that is not its limit */
 
@@ -422,7 +418,9 @@ ngx_kexec_machine_fence_again(ngx_kexec_machine_t *m)
      * front of the kernel.
      */
 
-    if (m->open && (!m->fence.late || ngx_kexec_machine_before(m))) {
+    if (m->reach == NGX_KEXEC_REACH_OPEN
+        && (!m->fence.late || ngx_kexec_machine_before(m)))
+    {
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_SEND_AGAIN, 0);
     }
 

@@ -325,7 +325,7 @@ ngx_kexec_machine_run_lost(ngx_kexec_machine_t *m)
 
     if (m->aborted++ < NGX_KEXEC_ABORTED) {
 
-        if (!m->facts.ready && m->open) {
+        if (!m->facts.ready && m->reach == NGX_KEXEC_REACH_OPEN) {
 
             /* it was restarted meanwhile, and has to be prepared first */
 

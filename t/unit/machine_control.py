@@ -54,7 +54,7 @@ BREAKS = [
      "                               NGX_KEXEC_RECHECK_TIME);", "    case NGX_KEXEC_ON_QUEUED:", WAITS),
     ("a link that was lost is not opened again", "prepare", "                           ngx_min(pause, NGX_KEXEC_CONNECT_TIME));\n",
      "                           600000000);\n", LIMIT),
-    ("two calls at a time", "base", "if (m->call == NGX_KEXEC_CALL_NONE && m->taken) {", "if (m->taken) {", "two calls at a time"),
+    ("two calls at a time", "base", "if (m->call == NGX_KEXEC_CALL_NONE && m->reach) {", "if (m->reach) {", "two calls at a time"),
     ("a restart beside an interrupt", "cancel", "    ngx_kexec_machine_call_not(m);\n    ngx_kexec_machine_call(m, NGX_KEXEC_CALL_RESTART);",
      "    ngx_kexec_machine_call(m, NGX_KEXEC_CALL_RESTART);", "two calls at a time"),
     ("a stream ends twice", "base", "        m->viewer = 0;\n    }\n}", "    }\n}", "whether there is a client|a stream ends twice"),
@@ -63,7 +63,7 @@ BREAKS = [
     ("nor that its end is not known", "run", "        ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_LOST, 0);\n", "        ;\n", WORD),
     ("nor that the kernel died", "run", "    ngx_kexec_machine_tell(m, m->state == NGX_KEXEC_EX_BUSY\n"
      "                              ? NGX_KEXEC_SAY_DIED : NGX_KEXEC_SAY_DIED_SENT,\n                           0);\n", "", WORD),
-    ("a kernel is used that was thrown away", "base", "    if (m->taken) {\n        m->taken = 0;\n", "    if (m->taken) {\n",
+    ("a kernel is used that was thrown away", "base", "    if (m->reach) {\n        m->reach = NGX_KEXEC_REACH_NOT;\n", "    if (m->reach) {\n",
      "whether there is a kernel|no kernel is thrown away|a call for no kernel|a link to no kernel"),
 ]
 

@@ -410,7 +410,8 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
 
     if (w->n == 0) {
         check(w, m->call == w->call, "which call is under way");
-        check(w, m->taken == w->taken, "whether there is a kernel");
+        check(w, (m->reach != NGX_KEXEC_REACH_NOT) == w->taken,
+              "whether there is a kernel");
         check(w, m->waits || m->call, "nothing is waited for");
     }
 }
