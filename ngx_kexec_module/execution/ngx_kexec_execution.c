@@ -433,12 +433,12 @@ ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
     ngx_kexec_execution_check(ex);
 #endif
 
-    if (m->state != state) {
-        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
-                       "kexec %s -> %s by event %d:%i",
+    if (m->state != state || m->nactions) {
+        ngx_log_debug5(NGX_LOG_DEBUG_HTTP, &ex->log, 0,
+                       "kexec %s -> %s by %s:%i, %ui to do",
                        ngx_kexec_machine_states[state].name,
                        ngx_kexec_machine_states[m->state].name,
-                       ev.what, ev.n);
+                       ngx_kexec_machine_event_name(&ev), ev.n, m->nactions);
     }
 
     ngx_kexec_execution_facts(ex);

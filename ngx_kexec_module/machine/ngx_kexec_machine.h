@@ -521,6 +521,9 @@ typedef struct {
 
 extern ngx_kexec_machine_state_t  ngx_kexec_machine_states[];
 
+/* for the debug log */
+const char *ngx_kexec_machine_event_name(ngx_kexec_machine_event_t *ev);
+
 
 /*
  * One event, at the time m->now: the state is the next one, and what is to be

@@ -140,3 +140,32 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
 
     { "done", NULL, 0, 0, 0 }
 };
+
+
+/* what happened, for the debug log: as in ngx_kexec_on_e, ngx_kexec_wait_e */
+
+static const char  *ngx_kexec_machine_events[NGX_KEXEC_ON_N] = {
+    "start", "entered", "queued", "granted", "evicted", "lost", "interrupt",
+    "client left", "abandoned", "worker leaves", "timer", "kernel", "opened",
+    "closed", "code busy", "code output", "code idle", "code reply",
+    "fence iopub", "fence idle", "fence reply", "step iopub", "step reply",
+    "foreign", "died", "dead", "starting", "shutdown reply", "step",
+    "fetched", "marked", "answer", "failed"
+};
+
+static const char  *ngx_kexec_machine_timers[NGX_KEXEC_WAIT_N] = {
+    "timer queue", "timer look", "timer ready", "timer leftover",
+    "timer link", "timer connect", "timer fence", "timer start", "timer idle",
+    "timer reply", "timer verdict", "timer silent", "timer timeout",
+    "timer orphan", "timer interrupt", "timer over", "timer stuck",
+    "timer barrier", "timer restore", "timer restart", "timer setup",
+    "timer held", "timer shutdown", "timer last"
+};
+
+
+const char *
+ngx_kexec_machine_event_name(ngx_kexec_machine_event_t *ev)
+{
+    return ev->what == NGX_KEXEC_ON_TIMER ? ngx_kexec_machine_timers[ev->n]
+                                          : ngx_kexec_machine_events[ev->what];
+}

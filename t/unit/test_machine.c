@@ -374,11 +374,11 @@ happens(world_t *w, ngx_kexec_machine_event_t *ev)
     ngx_kexec_machine(m, ev);
 
     if (story) {
-        print_message("%8lu  %s -> %s by event %d:%ld, call %d\n",
+        print_message("%8lu  %s -> %s by %s:%ld, call %d\n",
                       (unsigned long) (m->now - w->begun),
                       ngx_kexec_machine_states[before].name,
                       ngx_kexec_machine_states[m->state].name,
-                      ev->what, (long) ev->n, m->call);
+                      ngx_kexec_machine_event_name(ev), (long) ev->n, m->call);
     }
 
 #if (NGX_KEXEC_TEST)
@@ -926,10 +926,29 @@ test_walks(void **state)
 }
 
 
+/* each event has a name in the debug log, the last one its own */
+
+static void
+test_names(void **state)
+{
+    ngx_kexec_machine_event_t  ev;
+
+    (void) state;
+
+    ev.what = NGX_KEXEC_ON_N - 1;
+    assert_string_equal(ngx_kexec_machine_event_name(&ev), "failed");
+
+    ev.what = NGX_KEXEC_ON_TIMER;
+    ev.n = NGX_KEXEC_WAIT_N - 1;
+    assert_string_equal(ngx_kexec_machine_event_name(&ev), "timer last");
+}
+
+
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_walks),
     };
 
