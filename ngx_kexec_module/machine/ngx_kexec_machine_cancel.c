@@ -471,6 +471,14 @@ ngx_kexec_machine_stuck(ngx_kexec_machine_t *m)
         return;
     }
 
+    if (m->conf.create) {
+
+        /* it goes with its session, instead of being restarted for nobody */
+
+        ngx_kexec_machine_fail(m, NGX_KEXEC_SAY_NOT_READY, 0);
+        return;
+    }
+
     if (m->conf.never_restart) {
         ngx_kexec_machine_stuck_for_good(m);
         return;
