@@ -493,6 +493,7 @@ ngx_kexec_machine_fence_back(ngx_kexec_machine_t *m)
         return;
 
     case NGX_KEXEC_EX_SETUP:
+        m->held = NGX_KEXEC_HELD_NOT;
 
         if (m->silent.sent) {
 

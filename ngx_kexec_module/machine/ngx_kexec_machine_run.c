@@ -317,6 +317,10 @@ ngx_kexec_machine_run_lost(ngx_kexec_machine_t *m)
         return;
     }
 
+    /* nothing holds a kernel that has answered */
+
+    m->held = NGX_KEXEC_HELD_NOT;
+
     if (m->cancel) {
         ngx_kexec_machine_tell(m, NGX_KEXEC_SAY_NOT_STARTED, 0);
         ngx_kexec_machine_run_end(m);
