@@ -24,6 +24,8 @@ static void ngx_kexec_machine_answer(ngx_kexec_machine_t *m,
     ngx_kexec_machine_event_t *ev);
 static void ngx_kexec_machine_failed(ngx_kexec_machine_t *m,
     ngx_kexec_do_e what);
+static void ngx_kexec_machine_tell_phase(ngx_kexec_machine_t *m);
+static ngx_uint_t ngx_kexec_machine_phase(ngx_kexec_machine_t *m);
 static void ngx_kexec_machine_left(ngx_kexec_machine_t *m,
     ngx_kexec_machine_event_t *ev);
 
@@ -63,6 +65,76 @@ ngx_kexec_machine(ngx_kexec_machine_t *m, ngx_kexec_machine_event_t *ev)
         go = m->go[--m->ngo];
         ngx_kexec_machine_part(m, &go);
     }
+
+    ngx_kexec_machine_tell_phase(m);
+}
+
+
+/*
+ * First of all that is to be done: whoever finds this worker dead takes the
+ * phase for what it was about to do.
+ */
+
+static void
+ngx_kexec_machine_tell_phase(ngx_kexec_machine_t *m)
+{
+    ngx_uint_t          phase;
+    ngx_kexec_action_t  action;
+
+    phase = ngx_kexec_machine_phase(m);
+
+    if (phase == m->phase || m->state == NGX_KEXEC_EX_DONE) {
+        return;
+    }
+
+    m->phase = phase;
+
+    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, phase);
+
+    action = m->actions[m->nactions - 1];
+
+    ngx_memmove(&m->actions[1], &m->actions[0],
+                (m->nactions - 1) * sizeof(ngx_kexec_action_t));
+
+    m->actions[0] = action;
+}
+
+
+static ngx_uint_t
+ngx_kexec_machine_phase(ngx_kexec_machine_t *m)
+{
+    ngx_uint_t  phase;
+
+    phase = ngx_kexec_machine_states[m->state].phase;
+
+    switch (phase) {
+
+    case NGX_KEXEC_PHASE_PREPARING:
+    case NGX_KEXEC_PHASE_RUNNING:
+    case NGX_KEXEC_PHASE_CANCELLING:
+        break;
+
+    default:
+        return phase;
+    }
+
+    if (m->held) {
+        return (m->held == NGX_KEXEC_HELD_FOREIGN) ? NGX_KEXEC_PHASE_FOREIGN
+                                                   : NGX_KEXEC_PHASE_LEFTOVER;
+    }
+
+    if (phase == NGX_KEXEC_PHASE_PREPARING) {
+
+        /* code that was sent may start late, and is interrupted then */
+
+        return m->code.sent ? NGX_KEXEC_PHASE_CANCELLING : phase;
+    }
+
+    if (phase == NGX_KEXEC_PHASE_RUNNING && m->reach != NGX_KEXEC_REACH_OPEN) {
+        return NGX_KEXEC_PHASE_RECONNECTING;
+    }
+
+    return m->cancel ? NGX_KEXEC_PHASE_CANCELLING : phase;
 }
 
 

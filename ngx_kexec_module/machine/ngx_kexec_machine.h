@@ -414,6 +414,7 @@ typedef struct {
     unsigned                    link_up:1;      /* to Jupyter, if not open */
 
     ngx_kexec_execution_state_e state;
+    ngx_uint_t                  phase;          /* told, ngx_kexec_phase_e */
     ngx_kexec_cancel_e          cancel;
     ngx_kexec_outcome_e         outcome;
     ngx_kexec_say_e             failure;        /* of a new context */
@@ -513,6 +514,7 @@ typedef struct {
 typedef struct {
     const char                 *name;
     const char                 *action;         /* for the log */
+    ngx_uint_t                  phase;          /* if nothing else matters */
     ngx_uint_t                  waits;          /* bits of those allowed */
     ngx_uint_t                  calls;
     uint64_t                    events;         /* that mean anything */

@@ -127,11 +127,6 @@ ngx_kexec_machine_cancel_code(ngx_kexec_machine_t *m)
         return;
     }
 
-    if (m->reach == NGX_KEXEC_REACH_OPEN) {
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             NGX_KEXEC_PHASE_CANCELLING);
-    }
-
     if (m->state == NGX_KEXEC_EX_SENT) {
 
         /*
@@ -566,8 +561,6 @@ ngx_kexec_machine_restart(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTART,
                            NGX_KEXEC_RESTART_TIME + NGX_KEXEC_BARRIER_TIME);
-
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RESTARTING);
 
     /* the process that an interrupt on its way is for will be gone */
 

@@ -59,10 +59,6 @@ ngx_kexec_machine_held(ngx_kexec_machine_t *m)
         m->held = held;
 
         ngx_kexec_machine_log(m, NGX_KEXEC_LOG_HELD, held);
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             held == NGX_KEXEC_HELD_FOREIGN
-                             ? NGX_KEXEC_PHASE_FOREIGN
-                             : NGX_KEXEC_PHASE_LEFTOVER);
     }
 
     if (held == NGX_KEXEC_HELD_LEFTOVER

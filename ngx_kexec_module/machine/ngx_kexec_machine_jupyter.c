@@ -183,8 +183,6 @@ ngx_kexec_machine_asked_code(ngx_kexec_machine_t *m,
         m->cut = 1;
 
         ngx_kexec_machine_do(m, NGX_KEXEC_DO_TELL_DROPPED, 0);
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             NGX_KEXEC_PHASE_RECONNECTING);
 
         ngx_kexec_machine_connect_anew(m);
     }

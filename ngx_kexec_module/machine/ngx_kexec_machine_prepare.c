@@ -46,7 +46,6 @@ ngx_kexec_machine_granted(ngx_kexec_machine_t *m, ngx_kexec_say_e why)
         return;
     }
 
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_PREPARING);
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
 
     if (!m->facts.kernel) {
@@ -239,10 +238,6 @@ ngx_kexec_machine_opened(ngx_kexec_machine_t *m)
          * awaits: Jupyter would take them for idle then, as they say.
          */
 
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             m->cancel ? NGX_KEXEC_PHASE_CANCELLING
-                                       : NGX_KEXEC_PHASE_RUNNING);
-
         if (m->state == NGX_KEXEC_EX_SENT || m->facts.in_order
             || m->code.reply || m->code.idle)
         {
@@ -308,8 +303,6 @@ ngx_kexec_machine_closed(ngx_kexec_machine_t *m, ngx_uint_t status)
         || m->state == NGX_KEXEC_EX_ENDING)
     {
         m->cut = 1;
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             NGX_KEXEC_PHASE_RECONNECTING);
     }
 
     if (m->state == NGX_KEXEC_EX_PROBING) {
@@ -821,8 +814,6 @@ ngx_kexec_machine_restore(ngx_kexec_machine_t *m)
 
     ngx_kexec_machine_to(m, NGX_KEXEC_EX_RESTORING);
     m->step = NGX_KEXEC_STEP_OWED;
-
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RESTORING);
 
     if (!ngx_kexec_machine_waits(m, NGX_KEXEC_WAIT_RESTORE)) {
         ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_RESTORE,

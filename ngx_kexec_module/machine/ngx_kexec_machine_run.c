@@ -43,8 +43,6 @@ ngx_kexec_machine_send_code(ngx_kexec_machine_t *m)
         }
     }
 
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RUNNING);
-
     m->process = m->facts.process;
     m->suspect = 0;
 
@@ -156,11 +154,6 @@ ngx_kexec_machine_run_busy(ngx_kexec_machine_t *m)
                                NGX_KEXEC_SILENT_TIME);
     }
 
-    if (m->cancel) {
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE,
-                             NGX_KEXEC_PHASE_CANCELLING);
-    }
-
     ngx_kexec_machine_run_unheld(m);
 }
 
@@ -177,10 +170,6 @@ ngx_kexec_machine_run_unheld(ngx_kexec_machine_t *m)
     }
 
     m->held = NGX_KEXEC_HELD_NOT;
-
-    if (!m->cancel) {
-        ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_RUNNING);
-    }
 
     if (m->interrupts) {
 
@@ -595,8 +584,6 @@ ngx_kexec_machine_run_unended(ngx_kexec_machine_t *m)
     m->cancel = NGX_KEXEC_CANCEL_CLIENT;
     m->unended = 1;
 
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_CANCELLING);
-
     ngx_kexec_machine_go(m, NGX_KEXEC_GO_INTERRUPT, 0);
 }
 
@@ -662,7 +649,6 @@ ngx_kexec_machine_run_died(ngx_kexec_machine_t *m, ngx_uint_t dead)
     m->cancel = NGX_KEXEC_CANCEL_CLIENT;
     m->step = NGX_KEXEC_STEP_OWED;
 
-    ngx_kexec_machine_do(m, NGX_KEXEC_DO_PHASE, NGX_KEXEC_PHASE_CANCELLING);
     ngx_kexec_machine_wait(m, NGX_KEXEC_WAIT_READY, m->conf.ready_timeout);
 
     ngx_kexec_machine_go(m, NGX_KEXEC_GO_PROBE, 0);

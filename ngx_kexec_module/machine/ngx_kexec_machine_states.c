@@ -10,9 +10,10 @@
 
 
 /*
- * The states: what each is called; which timers may be set there, others end
- * when it is entered; which call may be under way; and which events mean
- * anything, others are dropped.
+ * The states: what each is called; what those are told who wait for the slot,
+ * see ngx_kexec_machine_phase(); which timers may be set there, others end when
+ * it is entered; which call may be under way; and which events mean anything,
+ * others are dropped.
  */
 
 
@@ -48,18 +49,21 @@
 ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
 
     { "queued", "waiting in the queue",
+      NGX_KEXEC_PHASE_FREE,
       wait(QUEUE) | wait(LOOK) | wait(SHUTDOWN),
       0,
       NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT
       | on(START) | on(ENTERED) | on(QUEUED) | on(GRANTED) },
 
     { "session", "making a Jupyter session",
+      NGX_KEXEC_PHASE_PREPARING,
       wait(READY) | wait(TIMEOUT) | wait(SHUTDOWN),
       call(SESSION),
       NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CLIENT | on(ABANDONED)
       | NGX_KEXEC_ON_CALL },
 
     { "linking", "opening the link to the kernel",
+      NGX_KEXEC_PHASE_PREPARING,
       wait(READY) | wait(LEFTOVER) | wait(LINK) | wait(CONNECT)
       | wait(FENCE) | wait(HELD) | wait(TIMEOUT) | wait(INTERRUPT)
       | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
@@ -68,6 +72,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK | on(FETCHED) | on(MARKED) },
 
     { "probing", "waiting for the kernel to be ready",
+      NGX_KEXEC_PHASE_PREPARING,
       wait(READY) | wait(LEFTOVER) | wait(FENCE) | wait(HELD)
       | wait(TIMEOUT) | wait(ORPHAN) | wait(INTERRUPT) | wait(OVER)
       | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
@@ -77,6 +82,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_CODE },
 
     { "setup", "preparing the kernel",
+      NGX_KEXEC_PHASE_PREPARING,
       wait(READY) | wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(HELD)
       | wait(SETUP) | wait(TIMEOUT) | wait(SHUTDOWN),
       call(ASK),
@@ -85,6 +91,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_STEPS | on(FETCHED) | on(MARKED) },
 
     { "sent", "waiting for the code to start",
+      NGX_KEXEC_PHASE_RUNNING,
       wait(READY) | wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(HELD)
       | wait(START) | wait(SILENT) | wait(TIMEOUT) | NGX_KEXEC_WAITS_WORKER,
       call(ASK),
@@ -93,6 +100,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_CODE },
 
     { "busy", "running code",
+      NGX_KEXEC_PHASE_RUNNING,
       wait(LINK) | wait(CONNECT) | wait(FENCE) | wait(IDLE) | wait(REPLY)
       | wait(VERDICT) | wait(SILENT) | wait(TIMEOUT) | wait(INTERRUPT)
       | wait(STUCK) | NGX_KEXEC_WAITS_WORKER,
@@ -102,12 +110,14 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_CODE },
 
     { "ending", "asking whether the output is whole",
+      NGX_KEXEC_PHASE_RUNNING,
       wait(CONNECT) | wait(VERDICT) | NGX_KEXEC_WAITS_WORKER,
       call(ASK),
       NGX_KEXEC_ON_ALWAYS | on(CLIENT_LEFT) | NGX_KEXEC_ON_CALL
       | NGX_KEXEC_ON_LINK | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_CODE },
 
     { "barrier", "waiting for the kernel after an interrupt",
+      NGX_KEXEC_PHASE_CANCELLING,
       wait(CONNECT) | wait(FENCE) | wait(HELD) | wait(OVER) | wait(STUCK)
       | wait(BARRIER) | NGX_KEXEC_WAITS_WORKER,
       call(ASK) | call(INTERRUPT),
@@ -115,6 +125,7 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE },
 
     { "restoring", "putting variables back",
+      NGX_KEXEC_PHASE_RESTORING,
       wait(CONNECT) | wait(FENCE) | wait(SETUP) | wait(RESTORE)
       | NGX_KEXEC_WAITS_WORKER,
       call(ASK),
@@ -122,23 +133,26 @@ ngx_kexec_machine_state_t  ngx_kexec_machine_states[] = {
       | NGX_KEXEC_ON_PROCESS | NGX_KEXEC_ON_FENCE | NGX_KEXEC_ON_STEPS },
 
     { "restarting", "restarting the kernel",
+      NGX_KEXEC_PHASE_RESTARTING,
       wait(CONNECT) | wait(RESTART) | NGX_KEXEC_WAITS_WORKER,
       call(RESTART) | call(CHECK),
       NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL | NGX_KEXEC_ON_LINK
       | NGX_KEXEC_ON_PROCESS },
 
     { "dropping", "deleting a Jupyter session",
+      NGX_KEXEC_PHASE_PREPARING,
       NGX_KEXEC_WAITS_WORKER,
       call(DROP),
       NGX_KEXEC_ON_ALWAYS | NGX_KEXEC_ON_CALL },
 
     { "leaving", "waiting for an interrupt's answer",
+      NGX_KEXEC_PHASE_CANCELLING,
       NGX_KEXEC_WAITS_WORKER,
       call(SESSION) | call(DROP) | call(ASK) | call(INTERRUPT)
       | call(RESTART) | call(CHECK),
       on(WORKER_LEAVES) | on(TIMER) | on(FOREIGN) | NGX_KEXEC_ON_CALL },
 
-    { "done", NULL, 0, 0, 0 }
+    { "done", NULL, NGX_KEXEC_PHASE_FREE, 0, 0, 0 }
 };
 
 

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_kexec_machine.h>
+#include <ngx_kexec_phase.h>
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +45,7 @@ typedef struct {
     ngx_uint_t                  opening;
     ngx_uint_t                  open;
     ngx_uint_t                  viewer;
+    ngx_uint_t                  phase;
 
     ngx_uint_t                  others;     /* who have a link, too */
     ngx_uint_t                  counted;    /* ours when Jupyter was asked */
@@ -235,7 +237,15 @@ act(world_t *w, ngx_kexec_action_t *action)
         w->almost = !w->loose;
         return;
 
+    case NGX_KEXEC_DO_PHASE:
+        check(w, w->phase != action->n, "a phase is told twice");
+        w->phase = action->n;
+        return;
+
     case NGX_KEXEC_DO_SEND_CODE:
+        check(w, w->phase == NGX_KEXEC_PHASE_RUNNING
+                 || w->phase == NGX_KEXEC_PHASE_RECONNECTING,
+              "code is sent before its phase is told");
         check(w, !w->died, "code is sent again after a death");
         check(w, w->sent < 60, "code is sent for ever again");
         w->sent++;
