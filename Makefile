@@ -6,6 +6,7 @@
 #               the same twice in a row, beside four busy loops
 # make rooms    calls between the rooms of the sources, and what goes against
 #               their order
+# make model    goes on where the tests' model of an execution ends, for hours
 # make bench    measures, and writes docs/benchmarks.md
 # make deb      Debian packages for the release of this machine, in build/deb
 # make test-deb packages for Debian 12 and 13, installed, upgraded and purged
@@ -58,6 +59,9 @@ rooms:
 
 unit:
 	$(MAKE) -C t/unit
+
+model:
+	$(MAKE) -C t/model whole
 
 golden: build
 	t/golden/run
