@@ -126,6 +126,6 @@ test-sid:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test test-busy style rooms \
+.PHONY: all build run start stop deps-run deps test test-busy style rooms model \
         unit golden test-sdk soak rounds bench deb test-deb image test-image \
         fuzz sanitize valgrind analyze test-trixie test-sid clean
