@@ -1,4 +1,4 @@
-"""What the scripts in t/scenarios share: the server, the command line, one line of result a scenario.
+"""Scenarios: the scripts in t/scenarios, their options, one line of result a scenario.
 
     from scenario import *
 
@@ -10,359 +10,194 @@
 
     main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s;"))
 
-Without options it is a quick run: a few rounds of each scenario.  --many: each scenario's own large number of rounds;
---rounds N; --workers 1,4 (0: one, with master_process off); --only NAME; --list.  Around each scenario stand the lines
-"# scenario NAME workers=N" and "# passed NAME workers=N 1.2 s" or "# FAILED ...", which t/rounds reads.
+Scenarios that have no options for their server share one for each number of workers, and are run one after the other.
+What makes the server may say shared = False, as Scripted does: then each scenario has a server of its own.
+
+Without options it is a quick run: a few rounds of each scenario.
+
+    --many          each scenario's own large number of rounds
+    --rounds N      so many rounds of each
+    --workers 1,4   with so many workers; 0: one, with master_process off, for those scenarios that allow it
+    --only NAME     that scenario; may be repeated
+    --jobs N        so many servers at a time, each in a process of its own (JOBS in the environment: not more than that)
+    --list          the scenarios' names
+
+Around each scenario stand the lines "# scenario NAME workers=N" and "# passed NAME workers=N 1.2 s" or "# FAILED ...",
+which t/rounds reads.  When one fails, its server's directory is kept.
 """
 
 import argparse
-import errno
-import stat
 import threading
 import traceback
 
 import kexec_test
-from kexec_test import *
+from servers import *
 
 _scenarios = []
 
 
-def scenario(rounds=1, many=None, workers=None, quick=None):
+class Skip(Exception):
+    """For a server that cannot be made here: its scenarios are passed over."""
+
+
+class _Scenario:
+    def __init__(self, function, rounds, many, workers, quick, server, options):
+        self.function, self.name = function, function.__name__
+        self.rounds, self.many = rounds, many or rounds
+        self.workers, self.quick = workers, quick or workers
+        self.server, self.options = server, options
+
+
+def scenario(rounds=1, many=None, workers=None, quick=None, server=None, **options):
     """rounds: of a quick run; many: of a thorough one; workers: the only numbers of workers that it is run with;
-    quick: those of a quick run."""
+    quick: those of a quick run; server: makes its server, in the place of what main() is given; options: of the
+    server."""
     def add(function):
-        _scenarios.append((function, rounds, many or rounds, workers, quick or workers))
+        if function.__name__ in (s.name for s in _scenarios):
+            raise ValueError("two scenarios %s" % function.__name__)
+        _scenarios.append(_Scenario(function, rounds, many, workers, quick, server, options))
         return function
     return add
 
 
-def main(make_server, workers=(1, 4), quick=None):
-    """Runs the script's scenarios with each number of workers, then ends the script."""
+def main(make_server, workers=(1, 4), quick=None, jobs=1):
+    """Runs the script's scenarios with each number of workers, then ends the script.  make_server(workers, **options);
+    quick: the numbers of workers of a quick run; jobs: how many servers at a time."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workers")
+    parser.add_argument("--workers", type=lambda text: tuple(map(int, text.split(","))))
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--many", action="store_true")
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--only", action="append", choices=[s.name for s in _scenarios])
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--jobs", "-j", type=int, default=min(jobs, int(os.environ.get("JOBS") or jobs)))
     args = parser.parse_args()
     if args.list:
-        for function, *_ in _scenarios:
-            print(function.__name__)
+        print("\n".join(s.name for s in _scenarios))
         sys.exit(0)
     is_quick = not args.many and not args.rounds and not args.workers
-    if args.workers:
-        numbers = list(map(int, args.workers.split(",")))
-    else:
-        numbers = sorted(set(quick if quick and is_quick else workers).union(*(s[3] or () for s in _scenarios)))
-    for n in numbers:
-        chosen = [s for s in _scenarios if (not args.only or s[0].__name__ in args.only)
-                  and n in ((s[4] if is_quick else s[3]) or (n if n else -1,))]
-        if not chosen:
+    groups = {}                                 # those that share a server, in the order in which they are run
+    for s in _scenarios:
+        if args.only and s.name not in args.only:
             continue
-        with make_server(n) as server:
-            for function, rounds, many, *_ in chosen:
-                _run(server, function, args.rounds or (many if args.many else rounds), n)
+        make = s.server or make_server
+        for n in args.workers or is_quick and (s.quick or quick) or s.workers or workers:
+            if n in (s.workers or (n or 1,)):
+                shared = getattr(make, "shared", True)
+                key = (n, shared or s.name, make, repr(sorted(s.options.items())))
+                groups.setdefault(key, []).append(s)
+    if not groups:
+        skip_all("no scenario is for that number of workers")
+    groups = [(key[0], key[2], group) for key, group in sorted(groups.items(), key=lambda item: item[0][0])]
+    if args.jobs > 1 and len(groups) > 1:
+        start = time.monotonic()
+        _run_side_by_side(groups, args)
+        diag("%.1f s" % (time.monotonic() - start))
+    else:
+        for n, make, group in groups:
+            _run_group(n, make, group, args)
     done_testing()
 
 
-def _run(server, function, rounds, workers):
-    name = "%s workers=%d" % (function.__name__, workers)
-    diag("scenario %s rounds=%d" % (name, rounds))
+def _run_group(workers, make, group, args):
+    try:
+        with make(workers, **group[0].options) as server:
+            for s in group:
+                _run(server, s, args.rounds or (s.many if args.many else s.rounds), workers)
+    except Skip as e:
+        skip("%s: %s" % (", ".join(s.name for s in group), e))
+    except Exception:
+        _failed(group, workers, "their server: " + traceback.format_exc())
+
+
+def _failed(group, workers, why):
+    """Scenarios that were not run."""
+    for s in group:
+        ok(False, "%s is run" % s.name, why)
+        _end_line("FAILED", s, workers, 0)
+
+
+def _end_line(verdict, s, workers, seconds):
+    diag("%s %s workers=%d %.1f s" % (verdict, s.name, workers, seconds))
+
+
+def _run(server, s, rounds, workers):
+    diag("scenario %s workers=%d rounds=%d" % (s.name, workers, rounds))
     failed = kexec_test._tests["failed"]
     start = time.monotonic()
     try:
         server.log.mark()
-        function(server, rounds)
+        s.function(server, rounds)
         server.check_log()
     except Exception:
-        ok(False, "%s goes to its end" % function.__name__, traceback.format_exc())
+        ok(False, "%s goes to its end" % s.name, traceback.format_exc())
     passed = kexec_test._tests["failed"] == failed
-    diag("%s %s %.1f s" % ("passed" if passed else "FAILED", name, time.monotonic() - start))
+    if not passed:
+        _keep_log(server)
+    _end_line("passed" if passed else "FAILED", s, workers, time.monotonic() - start)
 
 
-class Server(Nginx):
-    """nginx in front of a real Jupyter (or the one given).  Requests go to a port of its own for each worker's
-    socket (reuseport), so they are spread over the workers; a listening socket that all share gives nearly all of
-    them to one.  Answers name their worker in X-Worker.  workers=0: master_process off."""
-
-    def __init__(self, workers=1, location="", jupyter=None, http="", default_contexts="python"):
-        super().__init__(jupyter, workers or 1, workers > 0, location, start=False)
-        self.n_workers = workers or 1
-        self.allowed = None             # pattern of what may stand in error.log
-        self.health_port, self.port = self.port, free_port()
-        self.h2_port = free_port()
-        self.env["DEFAULT_CONTEXTS"] = default_contexts
-        self.env["EXTRA_HTTP"] = http + """
-            server {
-                listen 127.0.0.1:%d reuseport;
-                listen 127.0.0.1:%d http2 reuseport;
-                client_max_body_size 64m;
-                client_body_buffer_size 1m;
-                add_header X-Worker $pid always;
-                location = /-/pid { return 200 $pid; }
-                location / {
-                    kexec_pass http://jupyter;
-                    kexec_token_file %s/token;
-                    kexec_default_cwd %s;
-                    include %s/location.conf;
-                }
-            }""" % (self.port, self.h2_port, self.run_dir, self.cwd, self.run_dir)
-        self.start()
-
-    def __exit__(self, *error):
-        super().__exit__(*error)
-        if self.jupyter is not None:
-            self.jupyter.stop()
-
-    @property
-    def cwd(self):
-        """The default one."""
-        path = os.path.join(self.run_dir, "home")
-        os.makedirs(path, exist_ok=True)
-        self.env.setdefault("DEFAULT_CWD", path)
-        return path
-
-    def workers(self):
-        return super().workers() if self.env["MASTER"] == "on" else [self.pid]
-
-    def check_log(self):
-        """nginx logs nothing worse than [error], and no worker ended by a signal; Jupyter was not made to stand still by
-        what it found on a link that was replaced."""
-        self.log.check(self.allowed)
-        if misread(self.run_dir):
-            ok(False, "Jupyter misread no message")
-
-    # Jupyter, as anybody with the token
-
-    def rest(self, method, path, body=None, timeout=30):
-        if self.jupyter is not None:
-            return self.jupyter.rest(method, path, body, timeout)
-        return request(self.env["JUPYTER_PORT"], method, path, body,
-                       {"Authorization": "token " + self.token}, timeout)
-
-    @property
-    def token(self):
-        with open(os.path.join(self.run_dir, "token")) as f:
-            return f.read().strip()
-
-    def session(self, context):
-        """The Jupyter session of a context, or None."""
-        return next((s for s in self.rest("GET", "/api/sessions").json() if context in s["path"]), None)
-
-    def kernel(self, context):
-        """The kernel's id."""
-        return self.session(context)["kernel"]["id"]
-
-    def connect(self, kernel_id, **more):
-        """A websocket to a kernel, as JupyterLab has one."""
-        return KernelSocket(self.env["JUPYTER_PORT"], kernel_id, token=self.token, **more)
-
-    def through(self, port):
-        """From now on Jupyter is reached by that port."""
-        path = os.path.join(self.run_dir, "nginx.conf")
-        with open(path) as f:
-            text = f.read()
-        with open(path, "w") as f:
-            f.write(re.sub(r"server 127\.0\.0\.1:\d+;", "server 127.0.0.1:%d;" % port, text))
-        old = set(self.workers())
-        self.reload()
-        wait_until(lambda: not old & set(self.workers()), 30, "the old workers' end")
-
-    def jupyter_process(self):
-        return JupyterProcess(self.run_dir, self.env["JUPYTER_PORT"])
-
-    # Executions
-
-    def value(self, code, context=None, **more):
-        """What the last line evaluates to, as text; None when it did not run to its end."""
-        stream = self.run(code, context_id=context, **more)
-        return result(stream)
-
-    def busy(self, context=None, code="import time\ntime.sleep(300)", **more):
-        """An execution that was seen to run."""
-        stream = self.execute("print('-started-')\n" + code, context, **more)
-        if stream.wait_for("stdout", 30) is None:
-            raise TimeoutError("an execution did not start: %r %r" % (stream.status_line, stream.all()))
-        return stream
-
-    def execute_on(self, worker, code, context=None, **fields):
-        """An execution by that worker, 0 to n - 1, whichever that is.
-
-        A listening socket of each worker's own gets its connections by a hash of the addresses: the same client
-        port leads to the same worker again."""
-        if not hasattr(self, "_ports"):
-            self._find_ports()
-        body = {"code": code, **fields}
-        if context is not None:
-            body["context_id"] = context
-        while True:
-            port = self._ports[worker].pop(0)
-            self._ports[worker].append(port)
-            try:
-                return Stream(self.port, "POST", "/execute", body, local_port=port)
-            except OSError as e:
-                # the last connection from that port is not forgotten yet, or somebody else has it by now
-                if e.errno not in (errno.EADDRNOTAVAIL, errno.EADDRINUSE):
-                    raise
-
-    def _find_ports(self, each=200):
-        """Client ports by worker."""
-        by_pid = {}
-        while len(by_pid) < self.n_workers or min(map(len, by_pid.values())) < each:
-            port = free_port(keep=False)
-            stream = Stream(self.port, "GET", "/-/pid", headers={"Connection": None}, local_port=port)
-            pump_all([stream], lambda: stream.ended)
-            stream.reset()              # leaves no TIME_WAIT behind
-            by_pid.setdefault(bytes(stream.body), set()).add(port)
-        self._ports = list(map(list, by_pid.values()))
-
-    def queued(self, code, context=None, **more):
-        """An execution that was let in.  That it waits is the caller's arrangement."""
-        stream = self.execute(code, context, **more)
-        if stream.wait_head(10) != 200:
-            raise RuntimeError("an execution was not let in: %r %r" % (stream.status_line, stream.body))
-        return stream
-
-    def path(self, name):
-        """A file's name in a directory for files of a test."""
-        return os.path.join(self.run_dir, "files", name)
-
-    def gate(self):
-        return Gate(self)
-
-
-def pump_all(streams, test, timeout=30):
-    """Reads from all of them, as it comes, until test() is true."""
-    timeout *= slack()
-    end = time.monotonic() + timeout
-    while not test():
-        left = end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("waited %.1f s for %s" % (timeout, test))
-        readable = [s for s in streams if not s.ended]
-        if not readable:
-            raise RuntimeError("all answers have ended before " + str(test))
-        for sock in select.select([s.sock for s in readable], [], [], min(left, 0.5))[0]:
-            next(s for s in readable if s.sock is sock).pump(0)
-
-
-def temp_files(server):
-    """The sizes of the workers' open temporary files."""
-    sizes = []
-    for pid in server.workers():
-        for fd in os.listdir("/proc/%d/fd" % pid):
-            path = "/proc/%d/fd/%s" % (pid, fd)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            name = os.readlink(path)                    # valgrind has files of its own
-            if stat.S_ISREG(status.st_mode) and name.startswith(server.run_dir) and name.endswith(" (deleted)") \
-                    and status.st_size:
-                sizes.append(status.st_size)
-    return sizes
-
-
-def slow_reader(server, context, code, **more):
-    """An execution whose client takes nothing yet."""
-    return Stream(server.port, "POST", "/execute", {"code": code, "context_id": context, **more}, receive_buffer=4096,
-                  timeout=120)
-
-
-class JupyterProcess:
-    """The Jupyter that server.sh started, to be killed and started again just as it was."""
-
-    def __init__(self, run_dir, port):
-        self.pid_file = os.path.join(run_dir, "jupyter.pid")
-        self.log = os.path.join(run_dir, "jupyter.log")
-        self.port = port
-        with open(self.pid_file) as f:
-            self.pid = int(f.read())
-        read = lambda name: open("/proc/%d/%s" % (self.pid, name), "rb").read().split(b"\0")[:-1]
-        self.args, self.env = read("cmdline"), dict(v.split(b"=", 1) for v in read("environ"))
-        self.cwd = os.readlink("/proc/%d/cwd" % self.pid)
-
-    def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
-        wait_until(lambda: not is_alive(self.pid), 5, "Jupyter's end")
-
-    def start(self):
-        # SIGINT: as server.sh does it, for the kernels
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                ["env", "--default-signal=INT", "--default-signal=QUIT", *self.args], env=self.env, cwd=self.cwd,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        self.pid = self.process.pid
-        with open(self.pid_file, "w") as f:
-            f.write("%d\n" % self.pid)
-        wait_until(lambda: port_answers(self.port), 30, "Jupyter")
-
-
-def misread(run_dir):
-    """How often Jupyter Server 1.23 took a message for one of another format, which stops it for 20 seconds."""
+def _keep_log(server):
     try:
-        with open(os.path.join(run_dir, "jupyter.log"), errors="replace") as f:
-            return f.read().count("struct.error: unpack requires a buffer")
-    except FileNotFoundError:
-        return 0
+        server.keep_log()
+    except Exception as e:
+        diag("what Jupyter saw could not be kept: %r" % e)
 
 
-def result(stream):
-    """The text of the (main) result."""
-    return next((e.get("text") for e in stream.all() if e.get("type") == "result"), None)
+_lock = threading.Lock()
+_processes = set()
 
 
-def told(stream):
-    """What a client was told in the end: the error's name, or "ok"; and whether the end line was the last."""
-    stream.finish()
-    events = stream.all()
-    if not events or stream.ended != "complete" or events[-1]["type"] != "end_of_execution":
-        return "no end: %r" % (events[-3:],)
-    if sum(e["type"] == "end_of_execution" for e in events) != 1:
-        return "several ends: %r" % (events,)
-    return stream.error() or "ok"
+def _run_side_by_side(groups, args):
+    """Each group by this script in a process of its own; what it prints comes in one piece."""
+    waiting = list(groups)
+    jobs = [threading.Thread(target=_run_processes, args=(waiting, args), daemon=True) for _ in range(args.jobs)]
+    for job in jobs:
+        job.start()
+    try:
+        for job in jobs:
+            job.join()
+    except KeyboardInterrupt:
+        with _lock:
+            waiting.clear()
+            for process in _processes:
+                process.send_signal(signal.SIGINT)
+        for job in jobs:
+            job.join()
+        raise
 
 
-def between(seconds, least, most, name):
-    """How long something took that takes `least`.  nginx reads the clock once for what it does at once, so its timers
-    may be some milliseconds early."""
-    most *= slack()
-    return ok(least - 0.05 <= seconds < most, name, "took %.3f s, not %s to %s s" % (seconds, least, most))
-
-
-class Gate:
-    """Code that runs until it is told to end: .code, .open()"""
-
-    _n = 0
-
-    def __init__(self, server):
-        Gate._n += 1
-        self.name = server.path("gate-%d" % Gate._n)
-        os.makedirs(os.path.dirname(self.name), exist_ok=True)
-        self.code = ("import os, time\n"
-                     "while not os.path.exists(%r):\n"
-                     "    time.sleep(0.005)\n" % self.name)
-
-    def open(self):
-        open(self.name, "w").close()
-        return time.monotonic()
-
-
-# Code that KeyboardInterrupt does not end; two of them within microseconds would
-SWALLOW = """
-import time
-def swallow(seconds):
-    end = time.monotonic() + seconds
+def _run_processes(waiting, args):
     while True:
-        try:
-            while True:
-                try:
-                    while time.monotonic() < end:
-                        time.sleep(0.5)
-                    return
-                except BaseException:
-                    pass
-        except BaseException:
-            pass
-swallow(300)
-"""
+        with _lock:
+            if not waiting:
+                return
+            workers, _, group = waiting.pop(0)
+            options = ["--jobs", "1", "--workers", str(workers)] + ["--many"] * args.many
+            for s in group:
+                options += ["--only", s.name]
+            if args.rounds:
+                options += ["--rounds", str(args.rounds)]
+            process = subprocess.Popen([sys.executable, os.path.abspath(sys.argv[0]), *options], stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace")
+            _processes.add(process)
+        output = process.communicate()[0]
+        with _lock:
+            _processes.remove(process)
+            if not _report(output) or process.returncode not in (0, 1):
+                _failed(group, workers, "its process ended with status %d" % process.returncode)
+
+
+def _report(output):
+    """Prints a process's output with our numbers; whether there were tests."""
+    tests, seen = kexec_test._tests, 0
+    for line in output.split("\n"):
+        match = re.match(r"(not ok|ok) \d+(.*)", line)
+        if match:
+            seen += 1
+            tests["run"] += 1
+            tests["failed"] += match.group(1) == "not ok"
+            print("%s %d%s" % (match.group(1), tests["run"], match.group(2)))
+        elif line and not re.match(r"1\.\.\d+$|# \d+ of \d+ tests failed", line):
+            print(line if line.startswith("#") else "# " + line)
+    sys.stdout.flush()
+    return seen

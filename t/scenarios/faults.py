@@ -3,7 +3,6 @@
 
 The other files of this name: faults_matrix.py (every event in every state), faults_cancel.py (interrupts), faults_kernel.py
 (kernels that die), faults_jupyter.py (the server, sessions), faults_env.py (variables), faults_clients.py (many clients).
-"faults.py --all" runs them all, side by side.
 """
 
 import itertools
@@ -11,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 N = 24      # contexts side by side
 
@@ -491,4 +490,4 @@ def link_refused(server, rounds):
     isnt(kernels["404"], first, "the one that was a 404 has another kernel")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

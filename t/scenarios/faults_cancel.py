@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 LEAVE = [Stream.close, Stream.reset, Stream.half_close]
 
@@ -432,7 +432,7 @@ def dies_behind_the_barrier(server, rounds):
         jupyter.set(interrupt=None)
 
 
-@scenario(workers=2, many=5, location="kexec_interrupt_failure wait;")
+@scenario(workers=(2,), many=5, location="kexec_interrupt_failure wait;")
 def wait_for_an_orphan(server, rounds):
     """A dead worker's code swallows interrupts: who comes next is told that its code did not run, and it does not."""
     jupyter = server.jupyter
@@ -453,7 +453,7 @@ def wait_for_an_orphan(server, rounds):
         is_(jupyter.log(mark, ev="start", code="print b"), [], "and that code never did")
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def orphan_dies(server, rounds):
     """A dead worker's code is interrupted, Jupyter is slow to do that, and the process dies: what runs in the next one
     is not hit."""
@@ -494,7 +494,7 @@ def cut_and_interrupted(server, rounds):
         server.usable(context)
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def orphan_replaced(server, rounds):
     """A dead worker's code is interrupted, and somebody has the kernel restarted: the process that starts is spared."""
     jupyter = server.jupyter
@@ -620,7 +620,7 @@ def barrier_without_link(server, rounds):
 # Recovery of what a dead worker left
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def recovery_fences(server, rounds):
     """A worker is killed with code running: it is interrupted, politely, and the next one runs."""
     jupyter = server.jupyter
@@ -763,4 +763,4 @@ def leave_anywhere(server, rounds):
         "no interrupt landed in the wrong code")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,12 +5,12 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 LEAVE = [Stream.close, Stream.reset, Stream.half_close]
 
 
-@scenario(rounds=2, many=50, workers=4)
+@scenario(rounds=2, many=50, workers=(4,))
 def fifo(server, rounds):
     """50 clients of one context, half of them leave at any time: the others are served in the order of their arrival."""
     jupyter = server.jupyter
@@ -48,7 +48,7 @@ def fifo(server, rounds):
        repr(state["max_websockets"]))
 
 
-@scenario(rounds=1, many=30, workers=4)
+@scenario(rounds=1, many=30, workers=(4,))
 def storm(server, rounds):
     """50 clients on 5 contexts, 4 workers; kernels die, links are cut, interrupts are late and fail: each stream ends once."""
     jupyter = server.jupyter
@@ -110,7 +110,7 @@ def storm(server, rounds):
     is_(statuses, [0] * len(statuses), "nothing is left in any kernel")
 
 
-@scenario(rounds=1, many=30, workers=4)
+@scenario(rounds=1, many=30, workers=(4,))
 def operations(server, rounds):
     """Restarts, interrupts, deletions and new contexts among executions, with calls that fail: each is answered, once, and in
     the end Jupyter has the contexts that there are, and no other."""
@@ -186,7 +186,7 @@ def operations(server, rounds):
             server.request("DELETE", "/contexts/" + context)
 
 
-@scenario(many=20, workers=4)
+@scenario(many=20, workers=(4,))
 def evicted_links(server, rounds):
     """A context that is used by one worker after the other: each link takes the last one's place, nothing is lost."""
     context = server.create_context()
@@ -286,4 +286,4 @@ def first_use(server, rounds):
                 server.request("DELETE", "/contexts/" + context["id"])
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 from link_proxy import LinkProxy
 
 
@@ -37,7 +37,7 @@ def making():
     }
 
 
-@scenario(workers=2, many=10)
+@scenario(workers=(2,), many=10)
 def default_deleted_while_made(server, rounds):
     """DELETE /contexts/default at any moment of its making: it is gone, and the next use makes another one."""
     jupyter = server.jupyter
@@ -63,7 +63,7 @@ def default_deleted_while_made(server, rounds):
             is_(len(listed(server)), 1, "one is listed")
 
 
-@scenario(workers=2, many=10)
+@scenario(workers=(2,), many=10)
 def deleted_at_start(server, rounds):
     """The same for the one that is made at start-up: /health is 200 only once there is one."""
     jupyter = server.jupyter
@@ -107,7 +107,7 @@ def deletion_fails_while_made(server, rounds):
             server.usable(None)
 
 
-@scenario(workers=4, many=10)
+@scenario(workers=(4,), many=10)
 def given_up_unheard(server, rounds):
     """A kernel that is given up while nothing runs: whatever its workers heard of that, the context lives on."""
     jupyter = server.jupyter
@@ -132,7 +132,7 @@ def given_up_unheard(server, rounds):
         is_([c for c in contexts if c not in listed(server)], [], "their ids are the same")
 
 
-@scenario(workers=2, many=10, start_delay=0.3)
+@scenario(workers=(2,), many=10, start_delay=0.3)
 def operations_without_kernel(server, rounds):
     """Restart, interrupt and deletion of a context whose kernel is gone, known or not."""
     jupyter = server.jupyter
@@ -161,7 +161,7 @@ def operations_without_kernel(server, rounds):
             ok(contexts[3] not in listed(server), "and not listed")
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def jupyter_started_anew(server, rounds):
     """Jupyter loses all its kernels at once: every context goes on, running code is told."""
     jupyter = server.jupyter
@@ -182,7 +182,7 @@ def jupyter_started_anew(server, rounds):
         is_(listed(server), before, "the same contexts are there, in order")
 
 
-@scenario(workers=2, many=5, http="kexec_max_contexts 6;")
+@scenario(workers=(2,), many=5, http="kexec_max_contexts 6;")
 def oldest_makes_room(server, rounds):
     """As many contexts as allowed: those without a kernel make room, the one that was not used for longest first."""
     jupyter = server.jupyter
@@ -211,7 +211,7 @@ def oldest_makes_room(server, rounds):
             is_(server.request("DELETE", "/contexts/" + context).status, 200, "deleted")
 
 
-@scenario(workers=2, many=10)
+@scenario(workers=(2,), many=10)
 def jupyter_raises(server, rounds):
     """A call about a kernel that has just died may be a 500 for a second: it is made again, until it is clear."""
     jupyter = server.jupyter
@@ -228,7 +228,7 @@ def jupyter_raises(server, rounds):
             is_((server.session(context), context in listed(server)), (None, False), "nothing is left")
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def idle_elsewhere(server, rounds):
     """Idle contexts that cannot be deleted, as no location has their server any more, stand in nobody's way."""
     path = os.path.join(server.run_dir, "nginx.conf")
@@ -254,4 +254,4 @@ def idle_elsewhere(server, rounds):
             server.pids = set(server.workers())
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 SET, RESTORE = "'k': 1", "del sys.__kexec_env__"     # of the snippets for Python
 
@@ -293,4 +293,4 @@ def fuzz(server, rounds):
     none([v for v in violations(server, mark) if "somebody's" in v], "no code saw another one's variables")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 READY = 5                               # kexec_ready_timeout
 INTERRUPT = 2                           # kexec_interrupt_timeout, of faults.py
@@ -270,7 +270,7 @@ def restart_fails(server, rounds):
         jupyter.set(restart=None)
 
 
-@scenario(workers=2, many=3)
+@scenario(workers=(2,), many=3)
 def other_worker(server, rounds):
     """The link of the worker that gets the slot was opened later: Jupyter tells whether somebody else is there at all."""
     jupyter = server.jupyter
@@ -344,7 +344,7 @@ def awaits(server, rounds):
         server.usable(context)
 
 
-@scenario(workers=2, many=5, location="kexec_ready_timeout 15s;")
+@scenario(workers=(2,), many=5, location="kexec_ready_timeout 15s;")
 def worker_killed(server, rounds):
     """A worker dies whose execution waits behind somebody else's cell: that one is not interrupted by the next worker."""
     jupyter = server.jupyter
@@ -366,4 +366,4 @@ def worker_killed(server, rounds):
         is_(jupyter.log(mark, ev="interrupt", landed="hit"), [], "it was not interrupted")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

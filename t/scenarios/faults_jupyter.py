@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults_states import *
+from situations import *
 
 
 # At start
@@ -403,4 +403,4 @@ def delete_fails(server, rounds):
         is_(server.request("DELETE", "/contexts/" + context).status, 200, "and then it goes")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 
 def prepared(server, context, name):
@@ -364,7 +364,7 @@ def replaced_in_setup(server, rounds):
             prepared(server, context, "so does the next one")
 
 
-@scenario(workers=2, many=5)
+@scenario(workers=(2,), many=5)
 def orphan_dies(server, rounds):
     """An interrupt ends the process of a dead worker's code: the new one gets the time that it needs."""
     jupyter = server.jupyter
@@ -655,4 +655,4 @@ def never_there(server, rounds):
         server.usable(context)
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

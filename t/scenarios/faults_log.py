@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 
 @scenario(many=10, location="kexec_max_message 64k;")
@@ -27,4 +27,4 @@ def skipped(server, rounds):
         server.usable(context)
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

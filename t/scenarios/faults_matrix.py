@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults_states import *
+from situations import *
 
 def make_matrix(state):
     def matrix(server, rounds):
@@ -35,4 +35,4 @@ def make_matrix(state):
 for _state in STATES:
     scenario(many=20, location="kexec_ready_timeout 20s;")(make_matrix(_state))
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 
 # Somebody else's cell
@@ -46,7 +46,7 @@ def refused(server, rounds):
         spared(server, contexts, foreign_cells(server, contexts, 3.2), mark)
 
 
-@scenario(workers=2, many=5, location="kexec_ready_timeout 15s;")
+@scenario(workers=(2,), many=5, location="kexec_ready_timeout 15s;")
 def worker_killed(server, rounds):
     """A worker dies that has sent no code, or with a DELETE or restart under way: there is no orphan either."""
     jupyter = server.jupyter
@@ -224,4 +224,4 @@ def too_many_for_a_new_one(server, rounds):
         server.request("DELETE", "/contexts/default")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 BY_REQUEST, WRONG = free_port(), free_port()
 
@@ -64,4 +64,4 @@ def memory(server, rounds):
     memory_within(resident(pid) - before, 1e6 + 1000 * rounds, "nothing is left of them")
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

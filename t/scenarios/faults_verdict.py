@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from faults import *
+from faulty import *
 
 LIMIT = 65536
 
@@ -245,4 +245,4 @@ def exits_gone(server, rounds):
         jupyter.set(kernel_get=None)
 
 
-main()
+main(Faulty, workers=(1,), jobs=10)

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from workers import *
-import faults_states
+import situations
 import kexec_test
 
 # for the slot to be free and the queue to move
@@ -241,13 +241,13 @@ def at_random(server, rounds):
 
 # Every state, by a scripted Jupyter
 
-STATES = faults_states.STATES + ["session", "restart", "delete"]
+STATES = situations.STATES + ["session", "restart", "delete"]
 SLOW = {"linking": {"channels": {"delay": 0.7}}, "barrier": {"interrupt": {"delay": 0.7}},
         "restarting": {"restart": {"delay": 0.7}}, "restart": {"restart": {"delay": 0.7}},
         "delete": {"any": {"delay": 0.7, "match": "sessions/"}}}
 
 
-class InState(faults_states.Situation):
+class InState(situations.Situation):
     """A Situation whose execution is in worker 0."""
 
     def execute(self, code=None, **fields):

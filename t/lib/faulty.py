@@ -1,30 +1,22 @@
-"""What the scripts t/scenarios/faults*.py share: an nginx in front of a scripted Jupyter, with short timeouts.
+"""Faulty: an nginx in front of a scripted Jupyter, with short timeouts, and many streams at once.
 
-    from faults import *
+    from faulty import *
 
-    @scenario(rounds=1, many=10, location="kexec_max_message 8m;")
+    @scenario(many=10, location="kexec_max_message 8m;")
     def lost_reply(server, rounds):
         ...
 
-    main()
+    main(Faulty, workers=(1,), jobs=10)
 
-Each scenario has servers of its own and is run in a process of its own, several at a time (--jobs), since most of
-them wait; --all is for those of all the scripts.  The other options are those of scenario.py.  When a scenario fails,
-its servers' directory is kept, with scripted.log: what Jupyter saw.
-
-Where an outcome takes seconds by nature, many streams run side by side, each in a context of its own: see gather(),
-table() and parallel().
+Most of such scenarios wait, so that several are run at a time.  Where an outcome takes seconds by nature, many streams
+run side by side, each in a context of its own: see gather(), table() and parallel().
 """
 
-import argparse
-import glob
 import random
 import threading
 import traceback
 
-import kexec_test
 from scenario import *
-from scenario import Server, result, told
 
 CONF = """
     kexec_interrupt_timeout 2s;
@@ -36,16 +28,6 @@ CONF = """
     kexec_queue size=64 timeout=20s;
 """
 
-_scenarios = {}
-
-
-def scenario(rounds=1, many=None, workers=1, conf=CONF, location="", **options):
-    """location: more directives, stronger than CONF's.  options: of the scripted Jupyter, and of Faulty."""
-    def add(function):
-        _scenarios[function.__name__] = (function, rounds, many or rounds, workers, merged(conf, location), options)
-        return function
-    return add
-
 
 def merged(*texts):
     """Directives, a later one in the place of an earlier one of its name."""
@@ -56,95 +38,11 @@ def merged(*texts):
     return "\n".join(found.values())
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--workers", help="only scenarios with that many, 1,4")
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--many", action="store_true")
-    parser.add_argument("--only", action="append")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--jobs", "-j", type=int, default=int(os.environ.get("JOBS", "10")))
-    parser.add_argument("--all", action="store_true", help="of all scripts faults*.py, 24 at a time")
-    parser.add_argument("--alone", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.list:
-        print("\n".join(_scenarios))
-        sys.exit(0)
-    if args.alone:
-        run_alone(args.alone, args)
-    script = os.path.abspath(sys.argv[0])
-    chosen = [(script, n) for n, s in _scenarios.items() if (not args.only or n in args.only)
-              and (not args.workers or str(s[3]) in args.workers.split(","))]
-    if args.all:
-        scripts = sorted(glob.glob(os.path.join(os.path.dirname(script), "faults*.py")))
-        chosen = [(s, n) for s in scripts for n in subprocess.check_output([sys.executable, s, "--list"],
-                                                                           text=True).split()]
-        args.jobs = 24
-    options = ["--many"] * args.many + (["--rounds", str(args.rounds)] if args.rounds else [])
-    start = time.monotonic()
-    jobs = [threading.Thread(target=run_jobs, args=(chosen, options), daemon=True) for _ in range(args.jobs)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    diag("%.1f s" % (time.monotonic() - start))
-    done_testing()
+class Faulty(Scripted):
+    """location: more directives, stronger than conf's.  No worker may die, unless .deaths says so."""
 
-
-_lock = threading.Lock()
-
-
-def run_jobs(chosen, options):
-    while True:
-        with _lock:
-            if not chosen:
-                return
-            script, name = chosen.pop(0)
-        process = subprocess.run([sys.executable, script, "--alone", name, *options],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        with _lock:
-            tests = kexec_test._tests
-            seen = 0
-            for line in process.stdout.split("\n"):
-                match = re.match(r"(not ok|ok) \d+(.*)", line)
-                if match:
-                    seen += 1
-                    tests["run"] += 1
-                    tests["failed"] += match.group(1) == "not ok"
-                    print("%s %d%s" % (match.group(1), tests["run"], match.group(2)))
-                elif line and not re.match(r"1\.\.\d+$|# \d+ of \d+ tests failed", line):
-                    print(line if line.startswith("#") else "# " + line)
-            sys.stdout.flush()
-            if process.returncode and (process.returncode != 1 or not seen):
-                ok(False, "%s ends with status 0, not %d" % (name, process.returncode))
-
-
-def run_alone(name, args):
-    function, rounds, many, workers, conf, options = _scenarios[name]
-    rounds = args.rounds or (many if args.many else rounds)
-    diag("scenario %s workers=%d rounds=%d" % (name, workers, rounds))
-    start = time.monotonic()
-    try:
-        with Faulty(workers, conf, **options) as server:
-            try:
-                function(server, rounds)
-                server.check_log()
-            finally:
-                if kexec_test._tests["failed"]:
-                    server.keep_log()
-    except Exception:
-        ok(False, "%s goes to its end" % name, traceback.format_exc())
-    diag("%s %s workers=%d %.1f s" % ("FAILED" if kexec_test._tests["failed"] else "passed", name, workers,
-                                      time.monotonic() - start))
-    done_testing()
-
-
-class Faulty(Server):
-    """nginx and a scripted Jupyter of its own; options are Jupyter's."""
-
-    def __init__(self, workers=1, conf=CONF, http="", default_contexts="python", jupyter=None, **options):
-        super().__init__(workers, conf, jupyter or ScriptedJupyter(**options), http=http,
-                         default_contexts=default_contexts)
+    def __init__(self, workers=1, location="", conf=CONF, **more):
+        super().__init__(workers, merged(conf, location), **more)
         self.pids = set(self.workers())
         self.deaths = False             # may workers die?
 
@@ -160,13 +58,6 @@ class Faulty(Server):
             return
         is_(pids, self.pids, "no worker died")
         self.pids = pids
-
-    def keep_log(self):
-        """What Jupyter saw, beside nginx's own logs."""
-        with open(os.path.join(self.run_dir, "scripted.log"), "w") as f:
-            for r in self.jupyter.log():
-                f.write("%.3f %s\n" % (r["t"], json.dumps({k: v for k, v in r.items()
-                                                           if k not in ("t", "content", "header")})))
 
     def fresh(self):
         """No faults, no log; kernels stay."""

@@ -1,8 +1,8 @@
-"""Executions in every state, for t/scenarios/faults*.py: Situation brings one there, lets something happen and judges."""
+"""Executions in every state: Situation brings one there, lets something happen and judges."""
 
 import itertools
 
-from faults import *
+from faulty import *
 
 STATES = ["linking", "probing", "setup", "sent", "busy", "ending", "barrier", "restoring", "restarting"]
 WATCHED = {"linking", "probing", "setup", "sent", "busy", "ending"}     # there is a client still
