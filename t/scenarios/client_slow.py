@@ -8,7 +8,7 @@ import sys
 import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from kexec_test import *
+from scenario import *
 
 try:
     from h2_client import H2Connection
@@ -23,12 +23,12 @@ GZIP = "gzip on; gzip_types application/x-ndjson; gzip_min_length 1; "
 SETTINGS = {
     "plain": "",
     "sendfile": "sendfile on; tcp_nopush on;",
-    "small parts": "sendfile on; sendfile_max_chunk 32k; kexec_buffer_size 32k; postpone_output 0;",
-    "small buffers": "sendfile off; output_buffers 1 4k; kexec_buffer_size 32k;",
-    "aio threads": "sendfile on; aio threads;",
-    "aio threads, no sendfile": "sendfile off; aio threads;",
+    "small_parts": "sendfile on; sendfile_max_chunk 32k; kexec_buffer_size 32k; postpone_output 0;",
+    "small_buffers": "sendfile off; output_buffers 1 4k; kexec_buffer_size 32k;",
+    "aio_threads": "sendfile on; aio threads;",
+    "aio_threads_no_sendfile": "sendfile off; aio threads;",
     "gzip": GZIP,
-    "gzip, aio threads": GZIP + "gzip_buffers 4 4k; aio threads;",
+    "gzip_aio_threads": GZIP + "gzip_buffers 4 4k; aio threads;",
     "sub_filter": "sub_filter_types *; sub_filter xyzzy plugh;",
 }
 
@@ -42,7 +42,7 @@ class Reader:
         self.sock = socket.socket()
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.connect(("127.0.0.1", port))
-        self.sock.settimeout(30)
+        self.sock.settimeout(30 * slack())
         if tls:
             self.sock = ssl._create_unverified_context().wrap_socket(self.sock)
         self.sock.sendall(build_request(port, "POST", "/execute", json.dumps({"code": code, **fields}), headers))
@@ -136,130 +136,148 @@ def settled(pid):
         time.sleep(0.5)
 
 
-def slow(jupyter):
-    """Byte for byte, whatever stands between the module and the socket."""
-    for name, location in SETTINGS.items():
-        with Nginx(jupyter, location=location, env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-            worker = nginx.workers()[0]
-            memory_before = memory(worker)
-            reader = Reader(nginx.port, "flood %d %d" % (LINES, SIZE), headers={"Accept-Encoding": "gzip"})
+def make_slow(name, location):
+    def slow(server, rounds):
+        """Byte for byte, whatever stands between the module and the socket."""
+        worker = server.workers()[0]
+        memory_before = memory(worker)
+        for i in range(rounds):
+            reader = Reader(server.port, "flood %d %d" % (LINES, SIZE), headers={"Accept-Encoding": "gzip"})
             reader.read(4096)
             if "gzip" not in name:
-                ok(settled(worker) > 1000000, "%s: output goes to a temporary file" % name)
-            next_one = nginx.run("print next")
-            is_(next_one.text(), "next\n", "%s: the context is free meanwhile" % name)
-            memory_within((memory(worker) - memory_before) * 1024, 2500 << 10, "%s: memory is bounded" % name)
+                ok(settled(worker) > 1000000, "output goes to a temporary file")
+            next_one = server.run("print next")
+            is_(next_one.text(), "next\n", "the context is free meanwhile")
+            memory_within((memory(worker) - memory_before) * 1024, 2500 << 10, "memory is bounded")
             reader.drain(rate=20000000)
-            whole(reader, "%s: all of it, in order" % name)
+            whole(reader, "all of it, in order")
             wait_until(lambda: temporary_file(worker) == 0, 5, "the temporary file's end")
-            nginx.log.check()
+    slow.__name__ = "slow_" + name
+    scenario(rounds=1, many=20, location=location)(slow)
 
 
-def tls(jupyter, directory):
-    key, certificate = os.path.join(directory, "key.pem"), os.path.join(directory, "certificate.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
-                    "-subj", "/CN=x"], check=True, stderr=subprocess.DEVNULL)
-    port = free_port()
-    http = """server { listen 127.0.0.1:%d ssl; ssl_certificate %s; ssl_certificate_key %s; ssl_buffer_size 4k;
-        location / { kexec_pass http://jupyter; kexec_token secret; } }""" % (port, certificate, key)
-    with Nginx(jupyter, env={"EXTRA_HTTP": http, "DEFAULT_CONTEXTS": "python"}) as nginx:
-        reader = Reader(port, "flood %d %d" % (LINES, SIZE), receive_buffer=8192, tls=True)
-        reader.read(4096)
-        settled(nginx.workers()[0])
-        reader.drain(rate=20000000)
-        whole(reader, "TLS: all of it, in order")
-        nginx.log.check()
+for _name, _location in SETTINGS.items():
+    make_slow(_name, _location)
 
 
-def does_not_read(jupyter):
+class Tls(Scripted):
+    def __init__(self, workers=1):
+        self.directory = tempfile.mkdtemp(prefix="kexec-client-")
+        os.chmod(self.directory, 0o755)
+        key, certificate = os.path.join(self.directory, "key.pem"), os.path.join(self.directory, "certificate.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                        "-subj", "/CN=x"], check=True, stderr=subprocess.DEVNULL)
+        self.tls_port = free_port()
+        super().__init__(workers, http="""
+            server {
+                listen 127.0.0.1:%d ssl;
+                ssl_certificate %s;
+                ssl_certificate_key %s;
+                ssl_buffer_size 4k;
+                location / { kexec_pass http://jupyter; kexec_token secret; }
+            }""" % (self.tls_port, certificate, key))
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@scenario(server=Tls)
+def tls(server, rounds):
+    """The same through TLS."""
+    reader = Reader(server.tls_port, "flood %d %d" % (LINES, SIZE), receive_buffer=8192, tls=True)
+    reader.read(4096)
+    settled(server.workers()[0])
+    reader.drain(rate=20000000)
+    whole(reader, "all of it, in order")
+
+
+@scenario(location="kexec_client_timeout 2s; kexec_keepalive 500ms;", default_contexts="python javascript")
+def does_not_read(server, rounds):
     """A closed window is not silence, as long as the client's system answers; send_timeout is another matter."""
-    with Nginx(jupyter, location="kexec_client_timeout 2s; kexec_keepalive 500ms;",
-               env={"DEFAULT_CONTEXTS": "python javascript"}) as nginx:
-        buffered = Reader(nginx.port, "flood 300 1000\nsleep 14\nprint end", receive_buffer=4096)
-        behind = Reader(nginx.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096, language="javascript")
-        buffered.read(4096)
-        behind.read(4096)
-        time.sleep(13)
-        buffered.drain()
-        behind.drain()
-        ok(stdout(buffered.events()).endswith("end\n"), "not reading for 13 s, all of it in the socket",
-           "%d bytes" % len(buffered.data))
-        whole(behind, "not reading for 13 s, most of it in a file")
-        nginx.log.check()
+    buffered = Reader(server.port, "flood 300 1000\nsleep 14\nprint end", receive_buffer=4096)
+    behind = Reader(server.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096, language="javascript")
+    buffered.read(4096)
+    behind.read(4096)
+    time.sleep(13)
+    buffered.drain()
+    behind.drain()
+    ok(stdout(buffered.events()).endswith("end\n"), "not reading for 13 s, all of it in the socket",
+       "%d bytes" % len(buffered.data))
+    whole(behind, "not reading for 13 s, most of it in a file")
 
 
-def reads_little(jupyter):
+@scenario(location="kexec_client_timeout 2s; kexec_keepalive 500ms;")
+def reads_little(server, rounds):
     """It reads all the time, but its window never opens by a whole segment."""
-    with Nginx(jupyter, location="kexec_client_timeout 2s; kexec_keepalive 500ms;",
-               env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-        reader = Reader(nginx.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096)
-        end = time.monotonic() + 10
-        while time.monotonic() < end and reader.read(1000):
-            time.sleep(0.2)
-        ok(time.monotonic() >= end, "1000 bytes each 0.2 s, for 10 s", "%d bytes" % len(reader.data))
-        reader.sock.close()
-        nginx.log.check()
+    reader = Reader(server.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096)
+    end = time.monotonic() + 10
+    while time.monotonic() < end and reader.read(1000):
+        time.sleep(0.2)
+    ok(time.monotonic() >= end, "1000 bytes each 0.2 s, for 10 s", "%d bytes" % len(reader.data))
+    reader.sock.close()
 
 
-def limit_rate(jupyter):
+RATE = 100000
+RATE_PORT = free_port()
+RATES = "limit_rate %d; send_timeout 1s; kexec_keepalive 500ms; kexec_buffer_size 32k;" % RATE
+RATED = "server { listen 127.0.0.1:%d http2; location / { %s kexec_pass http://jupyter; kexec_token secret; } }" % (
+    RATE_PORT, RATES)
+
+
+@scenario(location=RATES, http=RATED)
+def limit_rate(server, rounds):
     """nginx's limit holds; it is not the client's own slowness, and the context does not wait for it."""
-    rate, lines, port = 100000, 300, free_port()
+    rate, lines = RATE, 300
     flood, expected = "flood %d %d" % (lines, SIZE), EXPECTED[:lines * SIZE]
-    limits = "limit_rate %d; send_timeout 1s; kexec_keepalive 500ms; kexec_buffer_size 32k;" % rate
-    http = "server { listen 127.0.0.1:%d http2; location / { %s kexec_pass http://jupyter; kexec_token secret; } }" % (
-        port, limits)
-    with Nginx(jupyter, location=limits, env={"EXTRA_HTTP": http, "DEFAULT_CONTEXTS": "python"}) as nginx:
-        for code, text in ((flood, expected), (flood + "\nsleep 1\nprint a\nprint b", expected + "a\nb\n")):
-            start = time.monotonic()
-            reader = Reader(nginx.port, code)
-            reader.read(4096)
-            nginx.run("print next")
-            free = time.monotonic() - start
-            reader.drain()
-            took = time.monotonic() - start
-            # nginx counts whole seconds, and the one that begins
-            ok(took > len(reader.data) / rate - 2, "not above limit_rate", "%d bytes in %.1f s" % (len(reader.data), took))
-            ok(took < 3 * len(reader.data) / rate + 5, "nor far below", "%.1f s" % took)
-            ok(free < took - 0.5, "the context is free meanwhile", "after %.1f of %.1f s" % (free, took))
-            whole(reader, "all of it", text)
-        if H2Connection is None:
-            skip("no python3-h2", 2)
-        else:
-            connection = H2Connection(port)
-            stream = connection.execute(flood)
-            stream.finish()
-            took = stream.finished_at - stream.sent_at
-            ok(took > len(stream.body) / rate - 2, "HTTP/2: not above limit_rate", "%.1f s" % took)
-            is_(stream.text(), expected, "HTTP/2: all of it")
-            connection.close()
-        stream = nginx.execute("print a\nsleep 0.3\nprint b")
-        is_((stream.finish()[-1]["type"], stream.text()), ("end_of_execution", "a\nb\n"), "what is below it comes as it is")
-        nginx.log.check()
-
-
-def send_timeout(jupyter):
-    with Nginx(jupyter, location="send_timeout 1s;", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-        reader = Reader(nginx.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096)
+    for code, text in ((flood, expected), (flood + "\nsleep 1\nprint a\nprint b", expected + "a\nb\n")):
         start = time.monotonic()
-        nginx.log.wait("client timed out", 8)
-        within(time.monotonic() - start, 5, "one that takes nothing at all is ended by send_timeout")
-        reader.sock.close()
-        nginx.log.check()
-
-
-def no_file(jupyter):
-    with Nginx(jupyter, location="kexec_max_temp_file_size 0;", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-        stream = nginx.run("print hello\nerror ValueError x")
-        is_(stream.types(), ["number_of_executions", "stdout", "error", "end_of_execution"],
-            "without a temporary file all comes in memory")
-        reader = Reader(nginx.port, "flood 6000 1000\nerror ValueError x", receive_buffer=4096)
+        reader = Reader(server.port, code)
         reader.read(4096)
-        nginx.run("print next")         # nginx has all of the first one's output
+        server.run("print next")
+        free = time.monotonic() - start
         reader.drain()
-        is_(types(reader.events())[-3:], ["error", "output_dropped", "end_of_execution"],
-            "what does not fit is dropped and said so, an error never is")
-        is_(temporary_file(nginx.workers()[0]), 0, "there is no file")
-        nginx.log.check()
+        took = time.monotonic() - start
+        # nginx counts whole seconds, and the one that begins
+        ok(took > len(reader.data) / rate - 2, "not above limit_rate", "%d bytes in %.1f s" % (len(reader.data), took))
+        ok(took < 3 * len(reader.data) / rate + 5, "nor far below", "%.1f s" % took)
+        ok(free < took - 0.5, "the context is free meanwhile", "after %.1f of %.1f s" % (free, took))
+        whole(reader, "all of it", text)
+    if H2Connection is None:
+        skip("no python3-h2", 2)
+    else:
+        connection = H2Connection(RATE_PORT)
+        stream = connection.execute(flood)
+        stream.finish()
+        took = stream.finished_at - stream.sent_at
+        ok(took > len(stream.body) / rate - 2, "HTTP/2: not above limit_rate", "%.1f s" % took)
+        is_(stream.text(), expected, "HTTP/2: all of it")
+        connection.close()
+    stream = server.execute("print a\nsleep 0.3\nprint b")
+    is_((stream.finish()[-1]["type"], stream.text()), ("end_of_execution", "a\nb\n"), "what is below it comes as it is")
+
+
+@scenario(location="send_timeout 1s;")
+def send_timeout(server, rounds):
+    reader = Reader(server.port, "flood %d %d" % (LINES, SIZE), receive_buffer=4096)
+    start = time.monotonic()
+    server.log.wait("client timed out", 8)
+    within(time.monotonic() - start, 5, "one that takes nothing at all is ended by send_timeout")
+    reader.sock.close()
+
+
+@scenario(location="kexec_max_temp_file_size 0;")
+def no_file(server, rounds):
+    stream = server.run("print hello\nerror ValueError x")
+    is_(stream.types(), ["number_of_executions", "stdout", "error", "end_of_execution"],
+        "without a temporary file all comes in memory")
+    reader = Reader(server.port, "flood 6000 1000\nerror ValueError x", receive_buffer=4096)
+    reader.read(4096)
+    server.run("print next")         # nginx has all of the first one's output
+    reader.drain()
+    is_(types(reader.events())[-3:], ["error", "output_dropped", "end_of_execution"],
+        "what does not fit is dropped and said so, an error never is")
+    is_(temporary_file(server.workers()[0]), 0, "there is no file")
 
 
 def take_all(reader, name):
@@ -275,56 +293,54 @@ def take_all(reader, name):
        "%d bytes, %r" % (size, end))
 
 
-def fast_at_last(jupyter):
+@scenario(location="sendfile on;", env={"LOG_LEVEL": "debug"})
+def fast_at_last(server, rounds):
     """A client that takes a large file at once does not keep the worker from others."""
-    with Nginx(jupyter, location="sendfile on;", env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "debug"}) as nginx:
-        reader = Reader(nginx.port, "flood 100000 1000", receive_buffer=4 << 20)
-        reader.read(4096)
-        settled(nginx.workers()[0])
-        nginx.log.mark()
-        take_all(reader, "it takes all of it")
-        turns, sent = [0], 0
-        for line in nginx.log.lines(r"worker cycle| sendfile: \d+ of"):
-            if "worker cycle" in line:
-                turns.append(0)
-            else:
-                turns[-1] += int(re.search(r"sendfile: (\d+) of", line).group(1))
-        ok(0 < max(turns) < 9 << 20, "others have their turn in between", "%d bytes in one" % max(turns))
+    reader = Reader(server.port, "flood 100000 1000", receive_buffer=4 << 20)
+    reader.read(4096)
+    settled(server.workers()[0])
+    server.log.mark()
+    take_all(reader, "it takes all of it")
+    turns, sent = [0], 0
+    for line in server.log.lines(r"worker cycle| sendfile: \d+ of"):
+        if "worker cycle" in line:
+            turns.append(0)
+        else:
+            turns[-1] += int(re.search(r"sendfile: (\d+) of", line).group(1))
+    ok(0 < max(turns) < 9 << 20, "others have their turn in between", "%d bytes in one" % max(turns))
 
 
-def fast_in_the_end(jupyter):
+@scenario(rounds=3, many=50, location="sendfile on;", env={"LOG_LEVEL": "debug"})
+def fast_in_the_end(server, rounds):
     """The same from a worker that leaves: it waits for the last byte."""
-    with Nginx(jupyter, location="sendfile on;", env={"DEFAULT_CONTEXTS": "python", "LOG_LEVEL": "debug"}) as nginx:
-        for i in range(3):
-            reader = Reader(nginx.port, "flood 100000 1000", receive_buffer=4 << 20)
-            reader.read(4096)
-            worker = nginx.workers()[0]
-            settled(worker)
-            nginx.log.mark()
-            nginx.reload()
-            nginx.log.wait("%d#%d: gracefully shutting down" % (worker, worker))
-            take_all(reader, "all of it, though nginx was reloaded")
-            wait_until(lambda: not is_alive(worker), 10, "the old worker's end")
-        nginx.log.check()
+    for i in range(rounds):
+        reader = Reader(server.port, "flood 100000 1000", receive_buffer=4 << 20)
+        reader.read(4096)
+        worker = server.workers()[0]
+        settled(worker)
+        server.log.mark()
+        server.reload()
+        server.log.wait("%d#%d: gracefully shutting down" % (worker, worker))
+        take_all(reader, "all of it, though nginx was reloaded")
+        wait_until(lambda: not is_alive(worker), 10, "the old worker's end")
 
 
-def keeps_up_again(jupyter):
+@scenario(location="sendfile on; tcp_nopush on;")
+def keeps_up_again(server, rounds):
     """What comes after a temporary file is sent as it comes, also where nginx likes full packets."""
     trickle = "\n".join("sleep 0.05\nprint line %d" % i for i in range(40))
-    with Nginx(jupyter, location="sendfile on; tcp_nopush on;", env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-        reader = Reader(nginx.port, "flood %d %d\nsleep 3\n%s" % (LINES, SIZE, trickle))
-        reader.read(4096)
-        settled(nginx.workers()[0])
-        at = []
-        while True:
-            data = reader.read()
-            if not data:
-                break
-            at += [time.monotonic()] * data.count(b'"line ')
-        is_(len(at), 40, "all lines")
-        apart = sum(1 for a, b in zip(at, at[1:]) if b - a > 0.02)
-        ok(apart > 30, "each on its own", "%d of 39 are apart" % apart)
-        nginx.log.check()
+    reader = Reader(server.port, "flood %d %d\nsleep 3\n%s" % (LINES, SIZE, trickle))
+    reader.read(4096)
+    settled(server.workers()[0])
+    at = []
+    while True:
+        data = reader.read()
+        if not data:
+            break
+        at += [time.monotonic()] * data.count(b'"line ')
+    is_(len(at), 40, "all lines")
+    apart = sum(1 for a, b in zip(at, at[1:]) if b - a > 0.02)
+    ok(apart > 30, "each on its own", "%d of 39 are apart" % apart)
 
 
 def fill(path):
@@ -337,57 +353,64 @@ def fill(path):
             pass
 
 
-def full_disk(jupyter, directory):
-    """Neither the stream nor the code ends with the disk; events are dropped."""
-    trickle = "\n".join("print line %d %s\nsleep 0.01" % (i, "y" * 60) for i in range(100))
-    cases = (
-        ("all at once", "4m", "flood 20000 1000\nprint after", 0),
-        ("while the file is being sent", "12m", "flood 12000 1000\nsleep 3\n%s\nprint after" % trickle, 5500000),
-        ("within one event", "1m", "display {\"text/plain\": \"%s\"}\nprint after" % ("q" * 8000000), 0),
-    )
-    for name, size, code, read_first in cases:
-        disk = os.path.join(directory, name.replace(" ", "-"))
-        os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%s,mode=777" % size, "tmpfs", disk]).returncode:
-            skip("no tmpfs can be mounted here", 3)
-            continue
+class Disk(Scripted):
+    """kexec_temp_path is a small disk."""
+
+    def __init__(self, workers, size):
+        self.disk = tempfile.mkdtemp(prefix="kexec-disk-")
+        os.chmod(self.disk, 0o755)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%s,mode=777" % size, "tmpfs", self.disk]).returncode:
+            os.rmdir(self.disk)
+            raise Skip("no tmpfs can be mounted here")
         try:
-            with Nginx(jupyter, location="kexec_temp_path %s;" % disk, env={"DEFAULT_CONTEXTS": "python"}) as nginx:
-                mark = jupyter.mark()
-                reader = Reader(nginx.port, code)
-                reader.read(4096)
-                if read_first:
-                    settled(nginx.workers()[0])
-                fill(os.path.join(disk, "fill"))
-                while len(reader.data) < read_first and reader.read():
-                    pass
-                nginx.run("print next")         # nginx has all of the first one's output
-                nginx.log.wait(r"\[crit\].*No space left", 5)
-                reader.drain()
-                is_(types(reader.events())[-2:], ["output_dropped", "end_of_execution"],
-                    "disk full %s: the stream has its end" % name)
-                is_(jupyter.log(mark, ev="interrupt"), [], "disk full %s: the code was not interrupted" % name)
-                nginx.log.check(allow=r"\[crit\].*No space left on device")
+            super().__init__(workers, "kexec_temp_path %s;" % self.disk)
+        except BaseException:
+            self.unmount()
+            raise
+        self.allowed = r"\[crit\].*No space left on device"
+
+    def __exit__(self, *error):
+        try:
+            super().__exit__(*error)
         finally:
-            wait_until(lambda: subprocess.run(["umount", disk], stderr=subprocess.DEVNULL).returncode == 0, 10)
+            self.unmount()
+
+    def unmount(self):
+        wait_until(lambda: subprocess.run(["umount", self.disk], stderr=subprocess.DEVNULL).returncode == 0, 10)
+        os.rmdir(self.disk)
 
 
-def main():
-    directory = tempfile.mkdtemp(prefix="kexec-client-")
-    os.chmod(directory, 0o755)
-    parts = {"slow": slow, "tls": lambda j: tls(j, directory), "does_not_read": does_not_read,
-             "reads_little": reads_little, "send_timeout": send_timeout, "limit_rate": limit_rate, "no_file": no_file, "fast_at_last": fast_at_last,
-             "fast_in_the_end": fast_in_the_end, "keeps_up_again": keeps_up_again,
-             "full_disk": lambda j: full_disk(j, directory)}
-    try:
-        for name, part in parts.items():
-            if not sys.argv[1:] or name in sys.argv[1:]:
-                with ScriptedJupyter() as jupyter:
-                    part(jupyter)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    done_testing()
+# when it becomes full: its size, the code, what the client reads before
+
+TRICKLE = "\n".join("print line %d %s\nsleep 0.01" % (i, "y" * 60) for i in range(100))
+FULL = {
+    "at_once": ("4m", "flood 20000 1000\nprint after", 0),
+    "while_sent": ("12m", "flood 12000 1000\nsleep 3\n%s\nprint after" % TRICKLE, 5500000),
+    "within_one_event": ("1m", "display {\"text/plain\": \"%s\"}\nprint after" % ("q" * 8000000), 0),
+}
 
 
-if __name__ == "__main__":
-    main()
+def make_full(name, code, read_first):
+    def disk_full(server, rounds):
+        """Neither the stream nor the code ends with the disk; events are dropped."""
+        mark = server.jupyter.mark()
+        reader = Reader(server.port, code)
+        reader.read(4096)
+        if read_first:
+            settled(server.workers()[0])
+        fill(os.path.join(server.disk, "fill"))
+        while len(reader.data) < read_first and reader.read():
+            pass
+        server.run("print next")                # nginx has all of the first one's output
+        server.log.wait(r"\[crit\].*No space left", 5)
+        reader.drain()
+        is_(types(reader.events())[-2:], ["output_dropped", "end_of_execution"], "the stream has its end")
+        is_(server.jupyter.log(mark, ev="interrupt"), [], "the code was not interrupted")
+    disk_full.__name__ = "disk_full_" + name
+    return disk_full
+
+
+for _name, (_size, _code, _read_first) in FULL.items():
+    scenario(server=Disk, size=_size)(make_full(_name, _code, _read_first))
+
+main(Scripted, workers=(1,), jobs=2)

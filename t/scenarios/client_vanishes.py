@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A client that vanishes without a FIN, its cable pulled: noticed within kexec_client_timeout and a keepalive, whether its
-code runs or waits.  It lives in a network namespace of its own, whose link goes down."""
+code runs or waits, whether it reads or not.  It lives in a network namespace of its own, whose link goes down."""
 
 import ctypes
 import os
@@ -64,27 +64,43 @@ class Namespace:
         thread.join()
         return returned[0]
 
-    def execute(self, server, code, context):
+    def execute(self, server, code, context, **more):
         return self.enter(lambda: Stream(server.port_there, "POST", "/execute", {"code": code, "context_id": context},
-                                         host=self.here))
+                                         host=self.here, **more))
 
 
 class Reachable(Server):
-    def __init__(self, workers, namespace):
+    """From a namespace, too."""
+
+    def __init__(self, workers=1, conf=CONF, jupyter=None):
+        try:
+            self.namespace = Namespace()
+        except (OSError, subprocess.CalledProcessError) as e:
+            raise Skip("no network namespaces here: %s %s" % (e, getattr(e, "stdout", b"").decode()))
         self.port_there = free_port()
-        super().__init__(workers, CONF, http="""
-            server {
-                listen %s:%d;
-                location / {
-                    kexec_pass http://jupyter;
-                    kexec_token_file token;
-                    %s
-                }
-            }""" % (namespace.here, self.port_there, CONF))
+        try:
+            super().__init__(workers, conf, jupyter, """
+                server {
+                    listen %s:%d;
+                    location / {
+                        kexec_pass http://jupyter;
+                        kexec_token_file token;
+                        %s
+                    }
+                }""" % (self.namespace.here, self.port_there, conf))
+        except BaseException:
+            self.namespace.delete()
+            raise
+
+    def __exit__(self, *error):
+        try:
+            super().__exit__(*error)
+        finally:
+            self.namespace.delete()
 
 
-def running(server, context, code, namespace):
-    stream = namespace.execute(server, "print('-started-')\n" + code, context)
+def running(server, context, code):
+    stream = server.namespace.execute(server, "print('-started-')\n" + code, context)
     if stream.wait_for("stdout", 10) is None:
         raise TimeoutError("it does not start: %r %r" % (stream.status_line, stream.all()))
     return stream
@@ -97,14 +113,14 @@ def while_it_runs(server, rounds):
     for i in range(rounds):
         for code in "import time\ntime.sleep(300)", "while True:\n    print('x' * 100)":
             told(server.run("x = %d" % i, context_id=context))
-            gone = running(server, context, code, namespace)
+            gone = running(server, context, code)
             waiting = server.queued("x", context)
-            down = namespace.down()
+            down = server.namespace.down()
             try:
                 is_((told(waiting), result(waiting)), ("ok", str(i)), "the next one runs")
                 between(waiting.finished_at - down, 1, NOTICED, "when the client was given up")
             finally:
-                namespace.up()
+                server.namespace.up()
             gone.close()
 
 
@@ -116,16 +132,16 @@ def while_it_waits(server, rounds):
         told(server.run("ran = []", context_id=context))
         gate = server.gate()
         holder = server.busy(context, gate.code)
-        gone = namespace.execute(server, "ran.append('gone')", context)
+        gone = server.namespace.execute(server, "ran.append('gone')", context)
         is_(gone.wait_head(10), 200, "it is let in")
         after = server.queued("ran.append('after')", context)
         server.log.mark()
-        down = namespace.down()
+        down = server.namespace.down()
         try:
             server.log.wait("client does not acknowledge", NOTICED)
             between(time.monotonic() - down, 1, NOTICED, "noticed in time")
         finally:
-            namespace.up()
+            server.namespace.up()
         gate.open()
         is_((told(holder), told(after)), ("ok", "ok"), "the others run")
         is_(server.value("ran", context), "['after']", "it does not")
@@ -138,19 +154,52 @@ def comes_back(server, rounds):
     context = server.create_context()
     for i in range(rounds):
         code = "import time\nfor i in range(200):\n    print(i)\n    time.sleep(0.01)"
-        stream = running(server, context, code, namespace)
-        namespace.down()
+        stream = running(server, context, code)
+        server.namespace.down()
         time.sleep(TIMEOUT / 4)
-        namespace.up()
+        server.namespace.up()
         is_((told(stream), stream.text()), ("ok", "-started-\n" + "".join("%d\n" % n for n in range(200))), "all is there")
 
 
-try:
-    namespace = Namespace()
-except (OSError, subprocess.CalledProcessError) as e:
-    print("1..0 # SKIP no network namespaces here: %s %s" % (e, getattr(e, "stdout", b"").decode()))
-    sys.exit(0)
-try:
-    main(lambda workers: Reachable(workers, namespace), quick=(4,))
-finally:
-    namespace.delete()
+# what a client of a scripted kernel does until its cable is pulled: the code, its receive buffer
+
+READERS = {
+    "code without output": ("sleep 100", None),
+    "code that prints": ("print x\nsleep 0.3\n" * 300, None),
+    "a reader that had stopped, all of it in the socket": ("flood 300 1000\nsleep 100", 4096),
+    "a reader that had stopped, a file behind it": ("flood 20000 1000\nsleep 100", 4096),
+}
+
+
+def scripted(workers):
+    return Reachable(workers, "kexec_client_timeout 3s; kexec_keepalive 500ms; send_timeout 600s;", ScriptedJupyter())
+
+
+@scenario(rounds=1, many=20, workers=(1,), server=scripted)
+def with_more_to_read(server, rounds):
+    """Whatever is on its way to it, in the socket or behind it."""
+    contexts = {name: server.create_context() for name in READERS}
+    for i in range(rounds):
+        server.log.mark()
+        mark = server.jupyter.mark()
+        gone = []
+        for name, (code, receive_buffer) in READERS.items():
+            gone.append(server.namespace.execute(server, code, contexts[name], receive_buffer=receive_buffer))
+            is_(gone[-1].wait_head(10), 200, name + ": it is let in")
+            server.jupyter.wait(since=mark, ev="start", code=code)
+        time.sleep(1)                   # what they print at once is on its way
+        down = server.namespace.down()
+        try:
+            wait_until(lambda: len(server.log.lines("client does not acknowledge")) == len(READERS), 8, "all to be noticed")
+            within(time.monotonic() - down, 8, "all are noticed")
+        except TimeoutError as e:
+            ok(False, "all are noticed", "\n".join([str(e)] + server.log.lines("client does not acknowledge")))
+        finally:
+            server.namespace.up()
+        for name, context in contexts.items():
+            is_(server.run("print hello", context_id=context).text(), "hello\n", name + ": the next one runs")
+        for stream in gone:
+            stream.close()
+
+
+main(Reachable, quick=(4,), jobs=2)
