@@ -80,8 +80,12 @@ class Faulty(Scripted):
         """How often it was sent."""
         return len(self.jupyter.log(since, ev="execute", code=code))
 
-    def started(self, part, since=0, timeout=10):
-        return self.jupyter.wait(since=since, timeout=timeout, ev="start", **{"code~": part})
+    def begun(self, code, context, **more):
+        """An execution whose code was seen to start."""
+        mark = self.jupyter.mark()
+        stream = self.execute(code, context, **more)
+        self.jupyter.wait(since=mark, ev="start", **{"code~": code})
+        return stream
 
     def usable(self, context, name="the context is usable", limit=3):
         """The next execution runs, alone and unharmed."""
@@ -89,6 +93,14 @@ class Faulty(Scripted):
         stream = self.run("print " + mark, context_id=context)
         return is_((told(stream), stream.text()), ("ok", mark + "\n"), name) and \
             within(stream.finished_at - stream.sent_at, limit, name + ", soon")
+
+
+def protocols(server, function, n=24):
+    """For both of Jupyter's protocols: function(contexts, protocol), with n fresh contexts."""
+    for protocol in "v1", "json":
+        server.fresh()
+        server.jupyter.set(protocol=protocol)
+        function(server.contexts(n), protocol)
 
 
 def gather(streams, timeout=30):

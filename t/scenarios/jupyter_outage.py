@@ -403,4 +403,59 @@ def delete_fails(server, rounds):
         is_(server.request("DELETE", "/contexts/" + context).status, 200, "and then it goes")
 
 
+# Gone while code runs and others wait
+
+
+GONE = "kexec_reconnect_timeout 1s; kexec_queue size=16 timeout=7s;"
+
+
+@scenario(rounds=1, many=10, workers=(1, 4), location=GONE)
+def jupyter_down(server, rounds):
+    """Jupyter does not answer for a while, longer than kexec_interrupt_timeout; its kernels live on."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("set x 7", context_id=context))
+        mark = jupyter.mark()
+        a = server.begun("sleep 300", context)
+        b = server.queued("get x", context)
+        jupyter.down()
+        down = time.monotonic()
+        is_(told(a), "JupyterUnavailable", "running: JupyterUnavailable, end")
+        between(a.finished_at - down, 1, 2, "after kexec_reconnect_timeout")
+        c = server.execute("get x", context)
+        ok(c.wait_head() in (200, 503), "arriving: queued or 503", c.status_line)
+        is_(b.next(3), None, "queued: waits")
+        jupyter.up()
+        up = time.monotonic()
+        is_((told(b), b.text()), ("ok", "7\n"), "and runs once Jupyter is back, the variables intact")
+        within(b.finished_at - up, 3, "soon")
+        if c.status == 200:
+            is_((told(c), c.text()), ("ok", "7\n"), "arriving: runs")
+        is_([r["code"] for r in jupyter.log(mark, ev="interrupt", landed="hit") if r.get("landed_code") != "sleep 300"]
+            , [], "only the code of the first was interrupted")
+
+
+@scenario(rounds=1, many=5, quick=(1,), workers=(1, 4), location=GONE)
+def jupyter_down_too_long(server, rounds):
+    """The same for longer than kexec_queue's timeout."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("set x 7", context_id=context))
+        a = server.begun("sleep 300", context)
+        b = server.queued("get x", context)
+        jupyter.down()
+        is_(told(a), "JupyterUnavailable", "running: JupyterUnavailable, end")
+        is_(told(b), "QueueTimeout", "queued: up to its queue timeout")
+        between(b.finished_at - b.sent_at, 7, 8, "which is exact")
+        like(b.all()[0].get("value"), r"held by .* for \d+ s", "and is told why")
+        c = server.execute("get x", context)
+        c.wait_head()
+        jupyter.up()
+        if c.status == 200:
+            is_((told(c), c.text()), ("ok", "7\n"), "arriving: runs once Jupyter is back")
+        is_(server.run("get x", context_id=context).text(), "7\n", "all is well then")
+
+
 main(Faulty, workers=(1,), jobs=10)

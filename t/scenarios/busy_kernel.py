@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from faulty import *
 
 READY = 5                               # kexec_ready_timeout
-INTERRUPT = 2                           # kexec_interrupt_timeout, of faults.py
+INTERRUPT = 2                           # kexec_interrupt_timeout, of faulty.py
 SHORT = "kexec_ready_timeout %ds;" % READY
 
 # what leaves something behind, and whether an interrupt helps
@@ -364,6 +364,54 @@ def worker_killed(server, rounds):
         wait_until(lambda: port_answers(server.port), 5, "a new worker")
         server.usable(context, limit=14)
         is_(jupyter.log(mark, ev="interrupt", landed="hit"), [], "it was not interrupted")
+
+
+# Ordinary Python code, in a real kernel
+
+
+REAL_READY, REAL_INTERRUPT = 8, 6
+
+
+def real(workers):
+    return Server(workers, "kexec_ready_timeout %ds; kexec_interrupt_timeout %ds; kexec_keepalive 1s;" % (
+        REAL_READY, REAL_INTERRUPT))
+
+
+BLOCK = "import asyncio, time\nx = 1\n"
+
+# what is left behind, and whether an interrupt can end it
+PYTHON = {
+    "call_later": (BLOCK + "_ = asyncio.get_event_loop().call_later(0.3, time.sleep, 10**8)", True),
+    "create_task": (BLOCK + "async def block():\n    await asyncio.sleep(0.3)\n    time.sleep(10**8)\n"
+                    "t = asyncio.get_event_loop().create_task(block())", True),
+    "SIGSTOP": (BLOCK + "import os, signal, subprocess\n"
+                "_ = subprocess.Popen(['sh', '-c', 'sleep 0.3; kill -STOP %d' % os.getpid()])", False),
+}
+
+
+@scenario(rounds=1, many=20, workers=(1, 4), quick=(1,), server=real)
+def left_by_python(server, rounds):
+    """Who comes next leaves, or waits: what was left behind is ended."""
+    for i in range(rounds):
+        for name, (code, helps) in PYTHON.items():
+            for leaves in True, False:
+                context = server.create_context()
+                is_(told(server.run(code, context_id=context)), "ok", name + ": its own execution ends well")
+                time.sleep(0.8)                         # 0.3 s is when it begins
+                a = server.execute("1", context)
+                if leaves:
+                    a.wait_head(10)
+                    a.close()
+                else:
+                    is_(told(a), "KernelNotReady", name + ": who waits is told")
+                begun = time.monotonic()
+                while True:
+                    b = server.run("x", context_id=context)
+                    if told(b) != "ContextRestarted" or helps:
+                        break
+                is_((told(b), result(b)), ("ok", "1") if helps else ("NameError", None), name + ": usable again, " +
+                    ("with its variables" if helps else "in a new process"))
+                within(b.finished_at - begun, 5 + (0 if helps else REAL_INTERRUPT + 4), "in time")
 
 
 main(Faulty, workers=(1,), jobs=10)

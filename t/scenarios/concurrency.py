@@ -265,7 +265,6 @@ def queue_limits(server, rounds):
         ok(not server.ran("print no"), "none of them ran")
 
 
-
 @scenario(many=20)
 def first_use(server, rounds):
     """Who waits for a default context while it is made runs in the order of arrival."""

@@ -763,4 +763,16 @@ def leave_anywhere(server, rounds):
         "no interrupt landed in the wrong code")
 
 
+@scenario(rounds=2, many=50, workers=(1, 4))
+def reply_eaten(server, rounds):
+    """An interrupt may eat the reply: the slot is free as soon as the kernel is idle."""
+    context = server.create_context()
+    for i in range(rounds):
+        a = server.begun("drop_reply\nsleep 30", context)
+        left = a.close()
+        b = server.run("print hello", context_id=context)
+        is_((told(b), b.text()), ("ok", "hello\n"), "the next one runs")
+        within(b.finished_at - left, 0.5, "at once")
+
+
 main(Faulty, workers=(1,), jobs=10)

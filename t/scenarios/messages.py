@@ -1,9 +1,6 @@
 #!/usr/bin/python3
-"""What a kernel says, in any order, twice or not at all, and links that break: each stream ends once, whole or told so.
-
-The other files of this name: faults_matrix.py (every event in every state), faults_cancel.py (interrupts), faults_kernel.py
-(kernels that die), faults_jupyter.py (the server, sessions), faults_env.py (variables), faults_clients.py (many clients).
-"""
+"""What a kernel says, in any order, twice, not at all, or in frames that are none: each stream ends once, whole or told
+so."""
 
 import itertools
 import os
@@ -12,21 +9,11 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from faulty import *
 
-N = 24      # contexts side by side
-
 OUTPUTS = {
     "nothing": ("", "ok", ""),
     "output": ("print 1\nprint 2\nresult {\"text/plain\": \"3\"}", "ok", "1\n2\n"),
     "an error": ("print 1\nerror ValueError no", "ValueError", "1\n"),
 }
-
-
-def protocols(server, function):
-    """For both of Jupyter's protocols, each with fresh links."""
-    for protocol in "v1", "json":
-        server.fresh()
-        server.jupyter.set(protocol=protocol)
-        function(server.contexts(N), protocol)
 
 
 # Order and loss
@@ -340,154 +327,26 @@ def broken_framing(server, rounds):
         server.usable(case.context)
 
 
-# Links
+# What it sends fills no log
 
 
-@scenario(many=30)
-def cut_while_busy(server, rounds):
-    """The link is cut while code prints: nothing is lost or doubled that Jupyter keeps, the code runs on."""
-    def lines(a, b):
-        return "".join("print %d\n" % n for n in range(a, b))
-
-    def run(contexts, protocol):
-        ends = ["cut", "cut_mid_frame", "close", "close 1000", "close 1001 going", "close 1009 big", "close 1011 error",
-                "close 1012", "close 4000 own"]
-        # what is on its way when a connection is reset is lost, and what comes before a close is answered
-        cases = [Case(end, "%ssleep 0.1\n%s\n%s%ssleep 0.05\n%s" % (
-                          lines(0, 50), end, "sleep 0.3\n" * ("close" in end), lines(50, 100), lines(100, 150)), "ok",
-                      "".join("%d\n" % n for n in range(150)), False, 0, 5) for end in ends]
-        cases += [Case(end + ", silent", "print 0\nsleep 0.1\n%s\nsleep 1\nprint 1" % end, "ok", "0\n1\n", False, 1, 5)
-                  for end in ends[:4]]
-        # the end may get lost between Jupyter's close and ours, which is told then
-        cases += [Case(end + " at the end", "print 0\nsleep 0.1\n%s" % end, ("ok", "ExecutionLost"), "0\n", None, 0,
-                       7) for end in ends[:4]]
-        cases += [Case("%d times" % n, "".join("print %d\nsleep 0.1\ncut\n" % k for k in range(n)) + "print end", "ok",
-                       "".join("%d\n" % k for k in range(n)) + "end\n", False, 0, 10) for n in (2, 5, 20)]
-        table(server, contexts, cases, "cut while busy, " + protocol, 60)
-        for case in cases:
-            if server.ran(case.code) != 1:
-                ok(False, "%s: ran %d times" % (case.name, server.ran(case.code)))
-        for context in contexts[::5]:
-            server.usable(context)
-    for _ in range(rounds):
-        protocols(server, run)
-
-
-@scenario()
-def cut_while_sent(server, rounds):
-    """Somebody else's cell holds the kernel, our code waits in it; the link is cut: it runs once, its output is there."""
-    server.fresh()
-    jupyter = server.jupyter
-    contexts = server.contexts(6)
-    streams, problems = [], []
-    for n, context in enumerate(contexts):
-        jupyter.kernel(context, "foreign", seconds=1.2)
-        streams.append(server.execute("print a %d\nsleep 0.1\nprint b" % n + "\nlose 1" * (n == 5), context))
-    for n, context in enumerate(contexts):
-        jupyter.wait(ev="execute", **{"code~": "print a %d" % n})
-    for n, context in enumerate(contexts):
-        jupyter.kernel(context, ["cut", "close"][n % 2])
-    if rounds == 1:
-        time.sleep(0.3)
-        jupyter.kernel(contexts[4], "cut")
-        time.sleep(0.3)
-        jupyter.kernel(contexts[4], "close", code=1011)
-    gather(streams, 15)
-    for n, stream in enumerate(streams):
-        code = "print a %d" % n
-        ran = len(jupyter.log(ev="start", **{"code~": code}))
-        if n == 5:
-            is_((verdict(stream), ran, len(jupyter.log(ev="execute", **{"code~": code}))), ("LinkLost", 0, 1),
-                "lost and cut: what may have run is not sent again")
-            like(value(stream), "may or may not", "and that is told")
-        else:
-            is_((verdict(stream), stream.text(), ran), ("ok", "a %d\nb\n" % n, 1), "it ran once, all is there")
-    for context in contexts:
+@scenario(many=10, location="kexec_max_message 64k;")
+def skipped(server, rounds):
+    """Messages that cannot be read, or are too long: one line for each kind, and one that says how many there were."""
+    for i in range(rounds):
+        context = server.create_context()
+        server.log.mark()
+        for n in range(3):
+            stream = server.run("bad_json header\n" * 300 + "flood 100 70000\nprint a", context_id=context)
+            is_((verdict(stream), stream.text(), dropped(stream)), ("ok", "a\n", True), "told to the client")
+        lines = server.log.lines("message.* skipped")
+        is_(len(lines), 2, "one line of each kind")
+        like(lines[0] + lines[1], "malformed.*longer than kexec_max_message", "which says what it was")
+        server.jupyter.kernel(context, "cut")
+        server.log.wait("messages from kernel were skipped: longer")
+        is_(sorted(int(re.search(r"(\d+) more messages", line).group(1))
+                   for line in server.log.lines("more messages from kernel")), [299, 899], "and how many more there were")
         server.usable(context)
-
-
-@scenario()
-def cut_with_another_link(server, rounds):
-    """With somebody else's link open Jupyter keeps nothing for us: what is lost is told."""
-    server.fresh()
-    jupyter = server.jupyter
-    context = server.create_context()
-    kernel = server.kernel(context)
-    jupyter.set(channels={"delay": 0.3, "times": 1})
-    stream = server.execute("print begin\nsleep 0.1\ncut\n" + "print 1\nsleep 0.02\n" * 40 + "print end", context)
-    jupyter.wait(ev="rest", name="channels", fault=True)    # ours is to be opened again
-    other = server.connect(kernel)
-    gather([stream], 10)
-    is_(verdict(stream), "ok", "it ends")
-    ok(stream.text().count("1\n") < 40, "a part is lost", stream.text())
-    ok(dropped(stream), "output_dropped is told", repr(stream.types()))
-    ok(stream.text().endswith("end\n"), "the rest is there")
-    is_(other.closed, None, "the other link was left alone")
-    server.usable(context)
-
-
-REFUSALS = {
-    "403": {"status": 403}, "401": {"status": 401}, "404": {"status": 404}, "500": {"status": 500},
-    "503": {"refuse": True},
-    "200": {"status": 200}, "hang": {"hang": True}, "reset": {"reset": True}, "close": {"close": True},
-    "rubbish": {"raw": "SSH-2.0-OpenSSH_9.2\r\n\r\n"}, "half a head": {"raw": "HTTP/1.1 101 Switching"},
-    "no websocket": {"raw": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"},
-    "a wrong key": {"raw": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                           "Sec-WebSocket-Accept: nonsense\r\n\r\n"},
-}
-
-
-@scenario(location="kexec_reconnect_timeout 1s; kexec_ready_timeout 5s;")
-def link_refused(server, rounds):
-    """Jupyter does not open a link: before the code is sent, and while it runs."""
-    server.fresh()
-    jupyter = server.jupyter
-    told_ = {"403": "JupyterUnavailable", "401": "JupyterUnavailable", "404": "ok",
-             "hang": ("KernelNotReady", "JupyterUnavailable")}
-    contexts = dict(zip(REFUSALS, server.contexts(len(REFUSALS))))
-    kernels = {name: server.kernel(c) for name, c in contexts.items()}
-    first = kernels["404"]
-
-    # one fault for all: which one applies is a matter of the kernel's id in the URL, so they take turns
-    for before in True, False:
-        for name, fault in REFUSALS.items():
-            if before and rounds == 1 and name in ("401", "200", "close", "half a head", "no websocket"):
-                continue                                # each takes its second
-            context = contexts[name]
-            if name == "hang" and not before:
-                continue                                # as long as a handshake may take: see faults_jupyter.py
-            mark = jupyter.mark()
-            stream = None
-            if not before:
-                stream = server.execute("print 1\nsleep 0.4\nprint 2", context)
-                stream.wait_for("stdout")
-            jupyter.set(channels={**fault, "match": kernels[name], **({} if before else {"times": 2})})
-            jupyter.kernel(kernels[name], "cut")
-            if before:
-                jupyter.wait(since=mark, ev="ws_close", kernel=kernels[name])
-                time.sleep(0.05)
-                stream = server.execute("print never", context)
-            gather([stream], 12)
-            if before:
-                wanted = told_.get(name, "JupyterUnavailable")
-                ok(verdict(stream) in (wanted if isinstance(wanted, tuple) else (wanted,)),
-                   "refused with %s: told so" % name, "%s %s" % (verdict(stream), value(stream)))
-                is_(server.ran("print never", mark), name == "404", "the code did not run, but in another kernel")
-                at_most(took(stream), 5.5 if name == "hang" else 2.5, "in time")
-            elif name == "404":
-                is_(verdict(stream), "KernelDied", "%s while it runs: it has no kernel any more" % name)
-            elif name in ("403", "401"):
-                ok(verdict(stream) in ("ok",), "%s while it runs, twice: it goes on" % name,
-                   "%s %s" % (verdict(stream), value(stream)))
-            else:
-                is_((verdict(stream), stream.text()), ("ok", "1\n2\n"),
-                    "refused twice with %s while it runs: nothing is lost" % name)
-            jupyter.set(channels=None)
-            server.usable(context, "and then the context is usable", 5)
-            # the old session is there still where it was only the link that was a 404
-            kernels[name] = [s["kernel"]["id"] for s in server.rest("GET", "/api/sessions").json()
-                             if context in s["path"]][-1]
-    isnt(kernels["404"], first, "the one that was a 404 has another kernel")
 
 
 main(Faulty, workers=(1,), jobs=10)

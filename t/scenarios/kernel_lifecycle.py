@@ -655,4 +655,56 @@ def never_there(server, rounds):
         server.usable(context)
 
 
+# Given up by Jupyter: on one worker and on several
+
+
+EQUIPPED = 'kexec_reconnect_timeout 1s; kexec_env KEXEC_SCENARIO "a b";'
+
+
+def equipped(server, context, name):
+    """The kernel has got the working directory and the environment since it started."""
+    stream = server.run("env", context_id=context)
+    silent = stream.text()
+    return ok(told(stream) == "ok" and "KEXEC_SCENARIO" in silent and server.cwd in silent, name, silent)
+
+
+@scenario(rounds=2, many=50, workers=(1, 4), location=EQUIPPED)
+def given_up(server, rounds):
+    """Jupyter gives the kernel up: the context's id lives on with a new kernel, prepared as before."""
+    jupyter = server.jupyter
+    context = server.create_context()
+    for i in range(rounds):
+        equipped(server, context, "the kernel is prepared")
+        told(server.run("set x 1", context_id=context))
+        mark = jupyter.mark()
+        a = server.begun("sleep 30 #%d" % i, context)
+        b = server.queued("print ran-b-%d" % i, context)
+        jupyter.kernel(context, "dead")
+        is_(told(a), "KernelDied", "the running one is told")
+        c = server.queued("print ran-c-%d" % i, context)
+        is_((told(b), b.text()), ("ok", "ran-b-%d\n" % i), "who waited runs in a new kernel")
+        is_((told(c), c.text()), ("ok", "ran-c-%d\n" % i), "who came later too")
+        ran = [r["code"] for r in jupyter.log(mark, ev="start", silent=False)]
+        is_(ran, ["sleep 30 #%d" % i, "print ran-b-%d" % i, "print ran-c-%d" % i], "each ran once")
+        equipped(server, context, "the new kernel is prepared")
+        is_(server.run("get x", context_id=context).error(), "NameError", "the variables are gone")
+        is_([c["id"] for c in server.request("GET", "/contexts").json()].count(context), 1, "the id is the same")
+        is_(len([s for s in server.rest("GET", "/api/sessions").json() if context in s["path"]]), 1,
+            "one session is its")
+
+
+@scenario(rounds=2, many=50, workers=(1, 4), location=EQUIPPED)
+def given_up_while_idle(server, rounds):
+    """The same while nothing runs; whether a worker heard of it or not."""
+    context = server.create_context()
+    for i in range(rounds):
+        told(server.run("set x 1", context_id=context))
+        server.jupyter.kernel(context, "dead")
+        a = server.run("print ran", context_id=context)
+        ok((told(a), a.text()) == ("ok", "ran\n") or told(a) == "KernelDied",
+           "the next one runs in a new kernel, unless it was sent to the old one", a.all())
+        equipped(server, context, "the next one does, which is prepared")
+        is_([c["id"] for c in server.request("GET", "/contexts").json()].count(context), 1, "the id is the same")
+
+
 main(Faulty, workers=(1,), jobs=10)
