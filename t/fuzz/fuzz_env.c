@@ -11,10 +11,13 @@
  */
 
 
-#include "fuzz_pool.h"
+#include <stub_core.h>
 
 /* reading them; what the rest of the file calls is not linked */
 #include <ngx_kexec_envs.c>
+
+
+#define check(condition)  if (!(condition)) { abort(); }
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -75,7 +78,8 @@ check_read(json_t *object, ngx_kexec_language_e kind, ngx_log_t *log)
     bad = 0;
     warnings = 0;
 
-    rc = ngx_kexec_env_read(object, kind, &pool, &env, &n, log, &why, &key);
+    rc = ngx_kexec_env_read(object, kind, &stub_pool, &env, &n, log, &why,
+                            &key);
 
     json_object_foreach (object, name, value) {
         bad += (refused(value, name, kind) != NULL);
@@ -160,7 +164,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     json_decref(object);
-    pool_free();
+    stub_pool_free();
 
     return 0;
 }

@@ -11,8 +11,11 @@
  */
 
 
-#include "fuzz_pool.h"
+#include <stub_core.h>
 #include <ngx_kexec_identity.h>
+
+
+#define check(condition)  if (!(condition)) { abort(); }
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -77,7 +80,7 @@ check_session(ngx_kexec_jupyter_session_t *session)
 
     renamed = *session;
 
-    check(ngx_kexec_session_name(&pool, &ctx, &renamed.name) == NGX_OK);
+    check(ngx_kexec_session_name(&stub_pool, &ctx, &renamed.name) == NGX_OK);
     check(ngx_kexec_session_parse(&renamed, &again) == NGX_OK);
     check(memcmp(&ctx, &again, sizeof(ctx)) == 0);
 }
@@ -90,7 +93,7 @@ check_sessions(ngx_str_t *body)
     ngx_array_t                  *sessions;
     ngx_kexec_jupyter_session_t  *session;
 
-    sessions = ngx_kexec_jupyter_parse_sessions(&pool, body);
+    sessions = ngx_kexec_jupyter_parse_sessions(&stub_pool, body);
 
     if (sessions == NULL) {
         return;
@@ -112,8 +115,8 @@ check_spec(ngx_str_t *body, const char *word)
     language.len = strlen(word);
     language.data = (u_char *) word;
 
-    switch (ngx_kexec_jupyter_pick_spec(&pool, body, &language, &spec, &kind,
-                                        &names))
+    switch (ngx_kexec_jupyter_pick_spec(&stub_pool, body, &language, &spec,
+                                        &kind, &names))
     {
     case NGX_OK:
         check(memmem(body->data, body->len, "\"kernelspecs\"", 13)
@@ -156,7 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(state <= NGX_KEXEC_KERNEL_BUSY);
     }
 
-    ngx_kexec_jupyter_parse_error(&pool, &body, &message);
+    ngx_kexec_jupyter_parse_error(&stub_pool, &body, &message);
     check(message.len <= (size > 200 ? size : 200));
 
     check_spec(&body, "python");
@@ -164,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_sessions(&body);
 
     free(body.data);
-    pool_free();
+    stub_pool_free();
 
     return 0;
 }

@@ -43,13 +43,6 @@ static ngx_kexec_field_t  create[] = {
 };
 
 
-ngx_int_t
-ngx_strncasecmp(u_char *s1, u_char *s2, size_t n)
-{
-    return strncasecmp((char *) s1, (char *) s2, n);
-}
-
-
 static void
 check_object(json_t *object, ngx_kexec_field_t *field)
 {

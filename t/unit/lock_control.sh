@@ -27,7 +27,7 @@ breaks() {
     $CC -c -o "$build/$file.o" "$build/$file.c"
     $CC -o "$build/test" "$objs/test_zone_claims.o" "$build/$file.o" \
         $(ls "$objs"/{ngx_kexec_zone*,ngx_kexec_claim,ngx_kexec_wake}.o \
-             "$objs"/stub_{nginx,workers,lock}.o | grep -v "/$file.o") $LDFLAGS
+             "$objs"/stub_{core,nginx,workers,lock}.o | grep -v "/$file.o") $LDFLAGS
 
     if out=$(timeout 60 "$build/test" 2>&1) || ! grep -q "^$words is used" <<< "$out"; then
         echo "lock control: \"$words\" in $file.c was not found"

@@ -20,18 +20,8 @@ typedef struct {
 } stub_channel_t;
 
 
-typedef struct stub_block_s  stub_block_t;
-
-struct stub_block_s {
-    stub_block_t      *next;
-    ngx_array_t       *array;
-};
-
-
 stub_t                 stub;
 void                 (*stub_spin)(void);
-
-static stub_block_t   *blocks;
 
 static stub_channel_t  channels[STUB_CHANNELS];
 static ngx_uint_t      nchannels;
@@ -161,28 +151,9 @@ stub_init(ngx_uint_t i)
 void
 stub_free(ngx_uint_t i)
 {
-    stub_block_t  *block;
-
     munmap(stub.zones[i].shm.addr, stub.zones[i].shm.size);
 
-    while (blocks) {
-        block = blocks;
-        blocks = block->next;
-
-        if (block->array) {
-            free(block->array->elts);
-        }
-
-        free(block);
-    }
-}
-
-
-void
-stub_free_array(ngx_array_t *a)
-{
-    free(a->elts);
-    a->elts = NULL;
+    stub_pool_free();
 }
 
 
@@ -438,99 +409,6 @@ void *
 ngx_calloc(size_t size, ngx_log_t *log)
 {
     return calloc(1, size);
-}
-
-
-/* there is one pool for all, and it is emptied with the zone */
-
-void *
-ngx_pcalloc(ngx_pool_t *pool, size_t size)
-{
-    stub_block_t  *block;
-
-    block = calloc(1, sizeof(stub_block_t) + size);
-
-    block->next = blocks;
-    blocks = block;
-
-    return block + 1;
-}
-
-
-ngx_array_t *
-ngx_array_create(ngx_pool_t *pool, ngx_uint_t n, size_t size)
-{
-    ngx_array_t  *a;
-
-    a = ngx_pcalloc(pool, sizeof(ngx_array_t));
-
-    a->elts = malloc(n * size);
-    a->size = size;
-    a->nalloc = n;
-
-    blocks->array = a;
-
-    return a;
-}
-
-
-void *
-ngx_array_push_n(ngx_array_t *a, ngx_uint_t n)
-{
-    void  *p;
-
-    if (a->nelts + n > a->nalloc) {
-        a->nalloc = a->nelts + n;
-        a->elts = realloc(a->elts, a->nalloc * a->size);
-    }
-
-    p = (u_char *) a->elts + a->nelts * a->size;
-    a->nelts += n;
-
-    return p;
-}
-
-
-/* %P, %V and %Z are all that the zone prints by itself */
-
-u_char * ngx_cdecl
-ngx_sprintf(u_char *buf, const char *fmt, ...)
-{
-    va_list     args;
-    ngx_str_t  *str;
-
-    va_start(args, fmt);
-
-    for ( /* void */ ; *fmt; fmt++) {
-
-        if (*fmt != '%') {
-            *buf++ = *fmt;
-            continue;
-        }
-
-        switch (*++fmt) {
-
-        case 'P':
-            buf += sprintf((char *) buf, "%d", va_arg(args, ngx_pid_t));
-            break;
-
-        case 'V':
-            str = va_arg(args, ngx_str_t *);
-            buf = ngx_cpymem(buf, str->data, str->len);
-            break;
-
-        case 'Z':
-            *buf++ = '\0';
-            break;
-
-        default:
-            abort();
-        }
-    }
-
-    va_end(args);
-
-    return buf;
 }
 
 

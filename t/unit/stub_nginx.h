@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 #include <ngx_kexec_zone_int.h>
+#include "stub_core.h"
 
 
 /*
@@ -51,7 +52,6 @@ ngx_kexec_zone_t *stub_add(const char *name, size_t size);
 /* what nginx does with a zone that was added; NULL if its init refused */
 ngx_kexec_zone_t *stub_init(ngx_uint_t i);
 void stub_free(ngx_uint_t i);
-void stub_free_array(ngx_array_t *a);
 
 /* a new zone, in a new configuration */
 ngx_kexec_zone_t *stub_zone(size_t size);

@@ -5,21 +5,9 @@
 
 
 #include "kexec_unit.h"
+#include "stub_core.h"
 #include <ngx_kexec_jupyter.h>
 
-
-/* as much of nginx as the calls and the reading of answers need */
-
-typedef struct block_s  block_t;
-
-struct block_s {
-    block_t     *next;
-    ngx_array_t  array;             /* or elts is NULL */
-};
-
-
-static block_t     *blocks;
-static ngx_pool_t   pool;
 
 /* the call that was started last */
 
@@ -29,114 +17,6 @@ static struct {
     char               uri[256];
     char               body[1024];
 } call;
-
-
-static void *
-block_alloc(size_t size)
-{
-    block_t  *block;
-
-    block = malloc(sizeof(block_t) + size);
-    block->array.elts = NULL;
-    block->next = blocks;
-    blocks = block;
-
-    return block + 1;
-}
-
-
-static void
-blocks_free(void)
-{
-    block_t  *block, *next;
-
-    for (block = blocks; block; block = next) {
-        next = block->next;
-        free(block->array.elts);
-        free(block);
-    }
-
-    blocks = NULL;
-}
-
-
-void *
-ngx_palloc(ngx_pool_t *p, size_t size)
-{
-    assert_ptr_equal(p, &pool);
-
-    return block_alloc(size);
-}
-
-
-void *
-ngx_pnalloc(ngx_pool_t *p, size_t size)
-{
-    return ngx_palloc(p, size);
-}
-
-
-ngx_array_t *
-ngx_array_create(ngx_pool_t *p, ngx_uint_t n, size_t size)
-{
-    ngx_array_t  *a;
-
-    assert_ptr_equal(p, &pool);
-
-    (void) block_alloc(0);
-    a = &blocks->array;
-
-    a->elts = malloc(n * size);
-    a->nelts = 0;
-    a->size = size;
-    a->nalloc = n;
-    a->pool = p;
-
-    return a;
-}
-
-
-void *
-ngx_array_push(ngx_array_t *a)
-{
-    if (a->nelts == a->nalloc) {
-        a->nalloc *= 2;
-        a->elts = realloc(a->elts, a->nalloc * a->size);
-    }
-
-    return (u_char *) a->elts + a->nelts++ * a->size;
-}
-
-
-ngx_int_t
-ngx_strncasecmp(u_char *s1, u_char *s2, size_t n)
-{
-    return strncasecmp((char *) s1, (char *) s2, n);
-}
-
-
-ngx_int_t
-ngx_memn2cmp(u_char *s1, u_char *s2, size_t n1, size_t n2)
-{
-    ngx_int_t  rc;
-
-    rc = memcmp(s1, s2, ngx_min(n1, n2));
-
-    return rc ? rc : (ngx_int_t) (n1 - n2);
-}
-
-
-u_char * ngx_cdecl
-ngx_sprintf(u_char *buf, const char *fmt, ...)
-{
-    va_list  args;
-
-    va_start(args, fmt);
-    buf += vsprintf((char *) buf, fmt, args);
-    va_end(args);
-
-    return buf;
-}
 
 
 uintptr_t
@@ -178,7 +58,7 @@ ngx_kexec_http_create(ngx_kexec_server_t *server, ngx_log_t *log)
     memset(&call, 0, sizeof(call));
 
     call.http.server = *server;
-    call.http.pool = &pool;
+    call.http.pool = &stub_pool;
 
     return &call.http;
 }
@@ -227,7 +107,7 @@ assert_call(ngx_kexec_http_t *http, const char *method, const char *uri,
     assert_string_equal(call.uri, uri);
     assert_string_equal(call.body, body);
 
-    blocks_free();
+    stub_pool_free();
 }
 
 
@@ -381,13 +261,13 @@ assert_spec(const char *specs, const char *language, const char *name,
     body = unit_str(specs);
     lang = unit_str(language);
 
-    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
-                                                 &got, &names),
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&stub_pool, &body, &lang,
+                                                 &spec, &got, &names),
                      NGX_OK);
     unit_assert_str(&spec, name);
     unit_assert_str(&got, kind);
 
-    blocks_free();
+    stub_pool_free();
 }
 
 
@@ -399,12 +279,12 @@ assert_no_spec(const char *specs, const char *language, const char *there)
     body = unit_str(specs);
     lang = unit_str(language);
 
-    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
-                                                 &got, &names),
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&stub_pool, &body, &lang,
+                                                 &spec, &got, &names),
                      NGX_DECLINED);
     unit_assert_str(&names, there);
 
-    blocks_free();
+    stub_pool_free();
 }
 
 
@@ -444,8 +324,8 @@ test_pick_spec(void **state)
 
     body = unit_str("{\"message\":\"no\"}");
     lang = unit_str("python");
-    assert_int_equal(ngx_kexec_jupyter_pick_spec(&pool, &body, &lang, &spec,
-                                                 &got, &names),
+    assert_int_equal(ngx_kexec_jupyter_pick_spec(&stub_pool, &body, &lang,
+                                                 &spec, &got, &names),
                      NGX_ERROR);
 }
 
@@ -472,7 +352,7 @@ test_error(void **state)
 
     for (i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
         body = unit_str(said[i][0]);
-        ngx_kexec_jupyter_parse_error(&pool, &body, &message);
+        ngx_kexec_jupyter_parse_error(&stub_pool, &body, &message);
         unit_assert_str(&message, said[i][1]);
     }
 
@@ -484,10 +364,10 @@ test_error(void **state)
     body.data = (u_char *) text;
     body.len = sizeof(text);
 
-    ngx_kexec_jupyter_parse_error(&pool, &body, &message);
+    ngx_kexec_jupyter_parse_error(&stub_pool, &body, &message);
     unit_assert_bytes(message.data, message.len, text, 199);
 
-    blocks_free();
+    stub_pool_free();
 }
 
 
@@ -510,7 +390,7 @@ test_sessions(void **state)
                     "{\"id\":\"s4\",\"path\":\"\",\"name\":\"\","
                     "\"kernel\":{\"id\":\"k4\"}}]");
 
-    a = ngx_kexec_jupyter_parse_sessions(&pool, &body);
+    a = ngx_kexec_jupyter_parse_sessions(&stub_pool, &body);
 
     assert_non_null(a);
     assert_int_equal(a->nelts, 2);
@@ -528,17 +408,17 @@ test_sessions(void **state)
     assert_int_equal(s[1].links, 0);
 
     body = unit_str("[]");
-    a = ngx_kexec_jupyter_parse_sessions(&pool, &body);
+    a = ngx_kexec_jupyter_parse_sessions(&stub_pool, &body);
     assert_non_null(a);
     assert_int_equal(a->nelts, 0);
 
     body = unit_str("{}");
-    assert_null(ngx_kexec_jupyter_parse_sessions(&pool, &body));
+    assert_null(ngx_kexec_jupyter_parse_sessions(&stub_pool, &body));
 
     body = unit_str("[");
-    assert_null(ngx_kexec_jupyter_parse_sessions(&pool, &body));
+    assert_null(ngx_kexec_jupyter_parse_sessions(&stub_pool, &body));
 
-    blocks_free();
+    stub_pool_free();
 }
 
 
