@@ -29,13 +29,6 @@ static json_t *ngx_kexec_context_json(ngx_kexec_context_t *ctx);
 static void ngx_kexec_answer_jansson(ngx_http_request_t *r, json_t *json);
 
 
-static ngx_kexec_field_t  ngx_kexec_create_fields[] = {
-    { "language", NGX_KEXEC_FIELD_STRING, 0 },
-    { "cwd", NGX_KEXEC_FIELD_STRING, 0 },
-    { NULL, 0, 0 }
-};
-
-
 ngx_kexec_zone_t *
 ngx_kexec_request_zone(ngx_http_request_t *r)
 {

@@ -44,16 +44,6 @@ static void ngx_kexec_execute_start(ngx_kexec_execute_t *e);
 static void ngx_kexec_execute_refuse(ngx_kexec_execute_t *e, ngx_int_t rc);
 
 
-static ngx_kexec_field_t  ngx_kexec_execute_fields[] = {
-    { "code", NGX_KEXEC_FIELD_STRING, 1 },
-    { "context_id", NGX_KEXEC_FIELD_STRING, 0 },
-    { "language", NGX_KEXEC_FIELD_STRING, 0 },
-    { "env_vars", NGX_KEXEC_FIELD_STRINGS, 0 },
-    { "timeout", NGX_KEXEC_FIELD_SECONDS, 0 },
-    { NULL, 0, 0 }
-};
-
-
 ngx_int_t
 ngx_kexec_execute_handler(ngx_http_request_t *r, ngx_str_t *id)
 {

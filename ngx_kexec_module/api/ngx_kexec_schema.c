@@ -46,6 +46,23 @@ static ngx_int_t ngx_kexec_schema_error(json_t *details, const char *type,
 static ngx_int_t ngx_kexec_schema_errors(json_t *details, char **errors);
 
 
+ngx_kexec_field_t  ngx_kexec_execute_fields[] = {
+    { "code", NGX_KEXEC_FIELD_STRING, 1 },
+    { "context_id", NGX_KEXEC_FIELD_STRING, 0 },
+    { "language", NGX_KEXEC_FIELD_STRING, 0 },
+    { "env_vars", NGX_KEXEC_FIELD_STRINGS, 0 },
+    { "timeout", NGX_KEXEC_FIELD_SECONDS, 0 },
+    { NULL, 0, 0 }
+};
+
+
+ngx_kexec_field_t  ngx_kexec_create_fields[] = {
+    { "language", NGX_KEXEC_FIELD_STRING, 0 },
+    { "cwd", NGX_KEXEC_FIELD_STRING, 0 },
+    { NULL, 0, 0 }
+};
+
+
 ngx_int_t
 ngx_kexec_schema_parse(ngx_str_t *body, ngx_uint_t is_json,
     ngx_kexec_field_t *fields, json_t **object, char **errors)

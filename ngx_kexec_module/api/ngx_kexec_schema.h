@@ -35,6 +35,11 @@ typedef struct {
 } ngx_kexec_field_t;
 
 
+/* what POST /execute and POST /contexts take */
+extern ngx_kexec_field_t  ngx_kexec_execute_fields[];
+extern ngx_kexec_field_t  ngx_kexec_create_fields[];
+
+
 /*
  * NGX_OK: *object has the body's members of those names, to be given back with
  * json_decref().  Members that are null can be taken as absent.

@@ -27,22 +27,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
-static ngx_kexec_field_t  execute[] = {
-    { "code", NGX_KEXEC_FIELD_STRING, 1 },
-    { "context_id", NGX_KEXEC_FIELD_STRING, 0 },
-    { "language", NGX_KEXEC_FIELD_STRING, 0 },
-    { "env_vars", NGX_KEXEC_FIELD_STRINGS, 0 },
-    { "timeout", NGX_KEXEC_FIELD_SECONDS, 0 },
-    { NULL, 0, 0 }
-};
-
-static ngx_kexec_field_t  create[] = {
-    { "language", NGX_KEXEC_FIELD_STRING, 0 },
-    { "cwd", NGX_KEXEC_FIELD_STRING, 0 },
-    { NULL, 0, 0 }
-};
-
-
 static void
 check_object(json_t *object, ngx_kexec_field_t *field)
 {
@@ -225,7 +209,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    fields = (*data & 1) ? create : execute;
+    fields = (*data & 1) ? ngx_kexec_create_fields
+                         : ngx_kexec_execute_fields;
     is_json = !(*data & 2);
 
     data++;
