@@ -25,7 +25,7 @@
 #include <ngx_kexec_events.h>
 
 
-static const size_t  windows[] = { 1 << 20, 64, 65, 100, 4096 };
+static const size_t  windows[] = { 1 << 15, 64, 65, 100, 4096 };
 
 
 static void

@@ -355,7 +355,9 @@ look() {
     builtin printf '%s\0' "== $1" >&3
     builtin shift
     while (($#)); do
-        builtin printf '%s\0' "$1=$(builtin declare -p "$1" 2>/dev/null)" >&3
+        builtin printf '%s=' "$1" >&3
+        builtin declare -p "$1" >&3 2>/dev/null || builtin :
+        builtin printf '\0' >&3
         builtin shift
     done
 }
