@@ -19,7 +19,8 @@ Without options it is a quick run: a few rounds of each scenario.
     --rounds N      so many rounds of each
     --workers 1,4   with so many workers; 0: one, with master_process off, for those scenarios that allow it
     --only NAME     that scenario; may be repeated
-    --jobs N        so many servers at a time, each in a process of its own (JOBS in the environment: not more than that)
+    --jobs N        so many servers at a time, each in a process of its own (JOBS in the environment: not more than that);
+                    scenarios that share a server are divided then, so that no job has more than its part
     --list          the scenarios' names
 
 Around each scenario stand the lines "# scenario NAME workers=N" and "# passed NAME workers=N 1.2 s" or "# FAILED ...",
@@ -87,7 +88,9 @@ def main(make_server, workers=(1, 4), quick=None, jobs=1):
                 groups.setdefault(key, []).append(s)
     if not groups:
         skip_all("no scenario is for that number of workers")
-    groups = [(key[0], key[2], group) for key, group in sorted(groups.items(), key=lambda item: item[0][0])]
+    most = -(-sum(map(len, groups.values())) // args.jobs)
+    groups = [(key[0], key[2], group[i:i + most]) for key, group in sorted(groups.items(), key=lambda item: item[0][0])
+              for i in range(0, len(group), most)]
     if args.jobs > 1 and len(groups) > 1:
         start = time.monotonic()
         _run_side_by_side(groups, args)

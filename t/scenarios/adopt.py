@@ -229,4 +229,4 @@ def upgrade(server, rounds):
         is_(server.value("x", context), "7", "and it goes on")
 
 
-main(lambda workers: Server(workers, CONF, http=HTTP), workers=(0, 1, 4))
+main(lambda workers: Server(workers, CONF, http=HTTP), workers=(0, 1, 4), jobs=2)

@@ -392,26 +392,34 @@ PYTHON = {
 @scenario(rounds=1, many=20, workers=(1, 4), quick=(1,), server=real)
 def left_by_python(server, rounds):
     """Who comes next leaves, or waits: what was left behind is ended."""
+    def one(name, leaves):
+        code, helps = PYTHON[name]
+        context = server.create_context()
+        a = server.run(code, context_id=context)
+        if told(a) != "ok":
+            yield "its own execution ends with %s" % told(a)
+        time.sleep(0.8)                                 # 0.3 s is when it begins
+        a = server.execute("1", context)
+        if leaves:
+            a.wait_head(10)
+            a.close()
+        elif told(a) != "KernelNotReady":
+            yield "who waits is told %s" % told(a)
+        begun = time.monotonic()
+        while True:
+            b = server.run("x", context_id=context)
+            if told(b) != "ContextRestarted" or helps:
+                break
+        # with its variables, or in a new process
+        if (told(b), result(b)) != (("ok", "1") if helps else ("NameError", None)):
+            yield "the next one is told %s, and x is %r" % (told(b), result(b))
+        took_ = b.finished_at - begun
+        if took_ > (5 + (0 if helps else REAL_INTERRUPT + 4)) * slack():
+            yield "usable again after %.1f s" % took_
+
     for i in range(rounds):
-        for name, (code, helps) in PYTHON.items():
-            for leaves in True, False:
-                context = server.create_context()
-                is_(told(server.run(code, context_id=context)), "ok", name + ": its own execution ends well")
-                time.sleep(0.8)                         # 0.3 s is when it begins
-                a = server.execute("1", context)
-                if leaves:
-                    a.wait_head(10)
-                    a.close()
-                else:
-                    is_(told(a), "KernelNotReady", name + ": who waits is told")
-                begun = time.monotonic()
-                while True:
-                    b = server.run("x", context_id=context)
-                    if told(b) != "ContextRestarted" or helps:
-                        break
-                is_((told(b), result(b)), ("ok", "1") if helps else ("NameError", None), name + ": usable again, " +
-                    ("with its variables" if helps else "in a new process"))
-                within(b.finished_at - begun, 5 + (0 if helps else REAL_INTERRUPT + 4), "in time")
+        none(parallel([lambda n=n, l=l: ["%s, leaves %s: %s" % (n, l, p) for p in one(n, l)]
+                       for n in PYTHON for l in (True, False)], 120), "all of them")
 
 
 main(Faulty, workers=(1,), jobs=10)

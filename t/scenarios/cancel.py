@@ -257,4 +257,4 @@ def crowd(server, rounds):
         ok(set(stayed) <= set(order), "all of them")
 
 
-main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"))
+main(lambda workers: Server(workers, "kexec_interrupt_timeout 2s; kexec_keepalive 1s;"), jobs=2)

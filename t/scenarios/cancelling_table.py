@@ -206,4 +206,4 @@ def jupyter_killed(server, rounds):
         is_(server.request("DELETE", "/contexts/" + context).status, 200, "until it is deleted")
 
 
-main(lambda workers: Server(workers, CONF))
+main(lambda workers: Server(workers, CONF), jobs=2)

@@ -132,4 +132,4 @@ def broken_from_inside(server, rounds):
         is_(server.value("x", context), "7", "the next one runs")
 
 
-main(lambda workers: Server(workers, CONF))
+main(lambda workers: Server(workers, CONF), jobs=3)

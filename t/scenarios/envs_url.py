@@ -221,4 +221,4 @@ def odd_ones(server, rounds):
         is_(len(variables.asked), 1, "is an answer")
 
 
-main(lambda workers: Server(workers, CONF), workers=(1, 4), quick=(4,))
+main(lambda workers: Server(workers, CONF), workers=(1, 4), quick=(4,), jobs=2)

@@ -164,4 +164,4 @@ def nobody_to_ask(server, rounds):
         is_((told(a), "nobody to ask" in a.all()[-2].get("value", "")), ("Error", True), "%r fails" % code)
 
 
-main(lambda workers: Server(workers, "kexec_interrupt_timeout 5s;", default_contexts=""), workers=(1,))
+main(lambda workers: Server(workers, "kexec_interrupt_timeout 5s;", default_contexts=""), workers=(1,), jobs=2)
