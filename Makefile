@@ -1,6 +1,7 @@
 # make run      installs what is missing, builds, and runs the module in front
 #               of a Jupyter Server until Ctrl-C
 # make deps     installs what the tests need; "make test" does that itself
+# make quick    what is tested before each commit, in three minutes
 # make test     everything that is tested, but the packages and the image
 # make test-busy
 #               the same twice in a row, beside four busy loops
@@ -47,6 +48,9 @@ deps:
 test: deps build style
 	@test -x t/run || { echo "make test: there is no t/run" >&2; exit 1; }
 	t/run
+
+quick: deps build style
+	t/run --quick
 
 test-busy: deps build style
 	t/busy
@@ -126,6 +130,6 @@ test-sid:
 clean:
 	rm -rf build
 
-.PHONY: all build run start stop deps-run deps test test-busy style rooms model \
-        unit golden test-sdk soak rounds bench deb test-deb image test-image \
-        fuzz sanitize valgrind analyze test-trixie test-sid clean
+.PHONY: all build run start stop deps-run deps quick test test-busy style rooms \
+        unit model golden test-sdk soak rounds bench deb test-deb image \
+        test-image fuzz sanitize valgrind analyze test-trixie test-sid clean
