@@ -17,7 +17,7 @@ Without options it is a quick run: a few rounds of each scenario.
 
     --many          each scenario's own large number of rounds
     --rounds N      so many rounds of each
-    --workers 1,4   with so many workers; 0: one, with master_process off, for those scenarios that allow it
+    --workers 1,4   only with so many workers, of those that a scenario is for; 0: one, with master_process off
     --only NAME     that scenario; may be repeated
     --jobs N        so many servers at a time, each in a process of its own (JOBS in the environment: not more than that);
                     scenarios that share a server are divided then, so that no job has more than its part
@@ -81,9 +81,9 @@ def main(make_server, workers=(1, 4), quick=None, jobs=1):
         if args.only and s.name not in args.only:
             continue
         make = s.server or make_server
-        for n in args.workers or is_quick and (s.quick or quick) or s.workers or workers:
-            if n in (s.workers or (n or 1,)):
-                shared = getattr(make, "shared", True)
+        shared = getattr(make, "shared", True)
+        for n in is_quick and (s.quick or quick) or s.workers or workers:
+            if not args.workers or n in args.workers:
                 key = (n, shared or s.name, make, repr(sorted(s.options.items())))
                 groups.setdefault(key, []).append(s)
     if not groups:
