@@ -156,10 +156,6 @@ def make_slow(name, location):
     scenario(rounds=1, many=20, location=location)(slow)
 
 
-for _name, _location in SETTINGS.items():
-    make_slow(_name, _location)
-
-
 class Tls(Scripted):
     def __init__(self, workers=1):
         self.directory = tempfile.mkdtemp(prefix="kexec-client-")
@@ -412,5 +408,8 @@ def make_full(name, code, read_first):
 
 for _name, (_size, _code, _read_first) in FULL.items():
     scenario(server=Disk, size=_size)(make_full(_name, _code, _read_first))
+
+for _name, _location in SETTINGS.items():
+    make_slow(_name, _location)
 
 main(Scripted, workers=(1,), jobs=2)
