@@ -13,7 +13,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from kexec_test import *
-from scenario import told
+from servers import told
 
 SECRET = "secret"
 SLEEP = "sleep 30"
