@@ -11,6 +11,7 @@
 #include <ngx_kexec_channel.h>
 #include <ngx_kexec_envs.h>
 #include <ngx_kexec_execution.h>
+#include <ngx_kexec_hands.h>
 #include <ngx_kexec_session.h>
 #include <ngx_kexec_steps.h>
 #include <ngx_kexec_verdict.h>
@@ -40,10 +41,8 @@ static void ngx_kexec_execution_do(ngx_kexec_execution_t *ex,
 static ngx_int_t ngx_kexec_execution_try(ngx_kexec_execution_t *ex,
     ngx_kexec_action_t *action);
 static void ngx_kexec_execution_know(ngx_kexec_execution_t *ex);
-static void ngx_kexec_execution_facts(ngx_kexec_execution_t *ex);
 
 static void ngx_kexec_execution_timer(ngx_event_t *ev);
-static void ngx_kexec_execution_arm(ngx_kexec_execution_t *ex);
 
 static void ngx_kexec_execution_not_made(ngx_kexec_execution_t *ex);
 static void ngx_kexec_execution_done(ngx_kexec_execution_t *ex);
@@ -395,7 +394,8 @@ ngx_kexec_execution_event(ngx_kexec_execution_t *ex,
     ex->running = 0;
 
     if (ex->m.state != NGX_KEXEC_EX_DONE) {
-        ngx_kexec_execution_arm(ex);
+        ngx_kexec_hands_arm(&ex->timer, ex->m.waits, ex->m.wait,
+                            NGX_KEXEC_WAIT_N);
     }
 }
 
@@ -441,7 +441,9 @@ ngx_kexec_execution_run(ngx_kexec_execution_t *ex)
                        ngx_kexec_machine_event_name(&ev), ev.n, m->nactions);
     }
 
-    ngx_kexec_execution_facts(ex);
+    /* what is done is done with what the machine knows */
+
+    ngx_kexec_hands_facts(&m->facts, &ex->ctx);
 
     for (i = 0; i < m->nactions; i++) {
         ngx_kexec_execution_do(ex, &m->actions[i]);
@@ -614,49 +616,10 @@ ngx_kexec_execution_try(ngx_kexec_execution_t *ex, ngx_kexec_action_t *action)
 static void
 ngx_kexec_execution_know(ngx_kexec_execution_t *ex)
 {
-    ngx_kexec_facts_t    *facts;
-    ngx_kexec_context_t  *ctx;
-
-    ctx = &ex->ctx;
-    facts = &ex->m.facts;
-
-    facts->epoch = ctx->epoch;
-    facts->process = ctx->process;
-    facts->prepared = ctx->prepared;
-    facts->ready = ctx->ready;
-    facts->in_order = ctx->in_order;
-    facts->dirty = ctx->dirty;
-    facts->owes_restore = ctx->owes_restore;
-    facts->session = (ctx->session.len != 0);
-    facts->kernel = (ctx->kernel.len != 0);
+    ngx_kexec_hands_know(&ex->ctx, &ex->m.facts);
 
     ex->m.conf.envs = (ex->conf->envs && ex->kind == NGX_KEXEC_CLAIM_RUN
-                       && ctx->kind != NGX_KEXEC_LANG_OTHER);
-}
-
-
-/* and back: what is done is done with what the machine knows */
-
-static void
-ngx_kexec_execution_facts(ngx_kexec_execution_t *ex)
-{
-    ngx_kexec_facts_t    *facts;
-    ngx_kexec_context_t  *ctx;
-
-    ctx = &ex->ctx;
-    facts = &ex->m.facts;
-
-    ctx->epoch = facts->epoch;
-    ctx->process = facts->process;
-    ctx->prepared = facts->prepared;
-    ctx->ready = facts->ready;
-    ctx->in_order = facts->in_order;
-    ctx->dirty = facts->dirty;
-    ctx->owes_restore = facts->owes_restore;
-
-    if (!facts->kernel) {
-        ctx->kernel.len = 0;
-    }
+                       && ex->ctx.kind != NGX_KEXEC_LANG_OTHER);
 }
 
 
@@ -670,9 +633,7 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
 
     for (i = 0; i < NGX_KEXEC_WAIT_N; i++) {
 
-        if (!(ex->m.waits & (1 << i))
-            || (ngx_msec_int_t) (ex->m.wait[i] - ngx_current_msec) > 0)
-        {
+        if (!ngx_kexec_hands_due(ex->m.waits, ex->m.wait, i)) {
             continue;
         }
 
@@ -683,46 +644,7 @@ ngx_kexec_execution_timer(ngx_event_t *ev)
         }
     }
 
-    ngx_kexec_execution_arm(ex);
-}
-
-
-/*
- * An execution that is not done always has its timer set: a worker that leaves
- * gracefully waits for timers only.  One that is set too early stays: that it
- * fires once for nothing is cheaper.
- */
-
-static void
-ngx_kexec_execution_arm(ngx_kexec_execution_t *ex)
-{
-    ngx_uint_t      i;
-    ngx_msec_int_t  ms, min;
-
-    min = 10000;
-
-    for (i = 0; i < NGX_KEXEC_WAIT_N; i++) {
-
-        if (ex->m.waits & (1 << i)) {
-            ms = (ngx_msec_int_t) (ex->m.wait[i] - ngx_current_msec);
-            min = ngx_min(min, ngx_max(ms, 0));
-        }
-    }
-
-    if (ex->timer.timer_set) {
-
-        if ((ngx_msec_int_t) (ngx_current_msec + min - ex->timer.timer.key)
-            >= 0)
-        {
-            return;
-        }
-
-        /* adding alone would keep a time that is less than 300 ms off */
-
-        ngx_del_timer(&ex->timer);
-    }
-
-    ngx_add_timer(&ex->timer, (ngx_msec_t) min);
+    ngx_kexec_hands_arm(ev, ex->m.waits, ex->m.wait, NGX_KEXEC_WAIT_N);
 }
 
 

@@ -548,5 +548,8 @@ ngx_uint_t ngx_kexec_machine_before(ngx_kexec_machine_t *m);
 ngx_uint_t ngx_kexec_machine_aborted(ngx_kexec_machine_t *m,
     ngx_kexec_answer_e answer);
 
+/* the kernel's process is another one, in which nothing of ours is */
+void ngx_kexec_facts_new_process(ngx_kexec_facts_t *facts);
+
 
 #endif /* _NGX_KEXEC_MACHINE_H_INCLUDED_ */

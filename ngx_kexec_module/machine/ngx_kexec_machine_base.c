@@ -152,22 +152,23 @@ ngx_kexec_machine_call_not(ngx_kexec_machine_t *m)
 }
 
 
-/*
- * The kernel's process is another one, in which nothing of ours is.  Whether
- * variables have to be put back stays as it was: what sets them may wait in
- * Jupyter's socket, and come to that one.
- */
-
 void
 ngx_kexec_machine_new_process(ngx_kexec_machine_t *m)
 {
-    m->facts.epoch++;
-    m->facts.process = 0;
-    m->facts.ready = 0;
-    m->facts.prepared = 0;
-    m->facts.dirty = 0;
+    ngx_kexec_facts_new_process(&m->facts);
 
     m->env_set = 0;
+}
+
+
+void
+ngx_kexec_facts_new_process(ngx_kexec_facts_t *facts)
+{
+    facts->epoch++;
+    facts->process = 0;
+    facts->ready = 0;
+    facts->prepared = 0;
+    facts->dirty = 0;
 }
 
 

@@ -259,7 +259,7 @@ void ngx_kexec_zone_update(ngx_kexec_claim_t *claim,
 
 /*
  * In a copy: the kernel's process is, or will be, another one.  What is owed to
- * be put back stays owed: see ngx_kexec_machine_new_process().
+ * be put back stays owed: see ngx_kexec_facts_new_process().
  */
 void ngx_kexec_zone_new_process(ngx_kexec_context_t *ctx);
 
