@@ -11,7 +11,7 @@
 #include <ngx_kexec_contexts.h>
 #include <ngx_kexec_health.h>
 #include <ngx_kexec_hold.h>
-#include <ngx_kexec_operations.h>
+#include <ngx_kexec_operation.h>
 #include <ngx_kexec_report.h>
 #include <ngx_kexec_sync.h>
 

@@ -12,7 +12,7 @@
 #include <ngx_kexec_execute.h>
 #include <ngx_kexec_health.h>
 #include <ngx_kexec_hold.h>
-#include <ngx_kexec_operations.h>
+#include <ngx_kexec_operate.h>
 #include <ngx_kexec_routes.h>
 #include <ngx_kexec_settings.h>
 

@@ -161,6 +161,12 @@ ngx_kexec_machine_new_process(ngx_kexec_machine_t *m)
 }
 
 
+/*
+ * The kernel's process is another one, in which nothing of ours is.  Whether
+ * variables have to be put back stays as it was: what sets them may wait in
+ * Jupyter's socket, and come to that one.
+ */
+
 void
 ngx_kexec_facts_new_process(ngx_kexec_facts_t *facts)
 {
