@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Negative controls of test_machine: the machine is broken in one place after the other, and each time the walks have to
+"""Negative controls of test_machine*: a machine is broken in one place after the other, and each time its walks have to
 find it, by the invariant that is named here.
 
     machine_control.py BUILD SRC COMPILER...        SRC: the folder machine/, COMPILER: with its options"""
@@ -65,6 +65,36 @@ BREAKS = [
      "                              ? NGX_KEXEC_SAY_DIED : NGX_KEXEC_SAY_DIED_SENT,\n                           0);\n", "", WORD),
     ("a kernel is used that was thrown away", "base", "    if (m->reach) {\n        m->reach = NGX_KEXEC_REACH_NOT;\n", "    if (m->reach) {\n",
      "whether there is a kernel|no kernel is thrown away|a call for no kernel|a link to no kernel"),
+    ("a restart without an answer is repeated", "operation", "    if (status >= NGX_HTTP_INTERNAL_SERVER_ERROR\n        && m->raised++",
+     "    if ((status == 0 || status >= NGX_HTTP_INTERNAL_SERVER_ERROR)\n        && m->raised++",
+     "a call that Jupyter may still be at is repeated"),
+    ("one that Jupyter raised at is, without end", "operation", "        && m->raised++ < NGX_KEXEC_RAISED_TIMES)", "        )",
+     "a call is repeated for ever"),
+    ("a refused deletion removes the context", "operation", "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LOG, status);\n",
+     "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LOG, status);\n    if (!m->restart) {\n        ngx_kexec_op_deleted(m);\n        return;\n"
+     "    }\n", "a context is removed that was not deleted"),
+    ("a deletion leaves the record", "operation", "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_REMOVE, 0);\n", "", "a deletion is taken back"),
+    ("a context is restarted that somebody deletes", "operation", "        if (m->restart) {\n            ngx_kexec_op_end(m, "
+     "NGX_KEXEC_OP_END_DELETED);\n            return;\n        }\n", "", "a context is restarted that is to be deleted"),
+    ("a restart forgets that the process is another one", "operation", "    ngx_kexec_facts_new_process(&m->facts);\n", "",
+     "the next one takes the kernel's new process for the old one"),
+    ("nor that its kernel is gone", "operation", "        m->facts.kernel = 0;\n", "        ;\n", "whether the record has a kernel"),
+    ("one that failed leaves the kernel as ready", "operation", "        m->facts.ready = 0;\n", "        ;\n",
+     "the next one trusts a kernel that may have been restarted"),
+    ("those who wait for a restart hear nothing", "operation", "        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ANSWER, end);\n", "        ;\n",
+     "restarts that wait are not told how this one ended"),
+    ("an operation ends when its client leaves", "operation", "        case NGX_KEXEC_OP_ON_CLIENT_LEFT:\n            m->client = 0;\n",
+     "        case NGX_KEXEC_OP_ON_CLIENT_LEFT:\n            m->client = 0;\n            ngx_kexec_op_end(m, NGX_KEXEC_OP_END_LOST);\n",
+     "the slot is given on while Jupyter is at it"),
+    ("a client that left is told", "operation", "    if (m->client) {\n        m->client = 0;\n", "    {\n",
+     "a client is told twice, or that is not there"),
+    ("a notice while Jupyter is called ends in a second call", "operation", "        default:\n            return;\n        }\n\n    default: /* NGX_KEXEC_OP_QUEUED",
+     "        default:\n            ngx_kexec_op_claim(m, ev);\n            return;\n        }\n\n    default: /* NGX_KEXEC_OP_QUEUED",
+     "two calls at a time"),
+    ("a queued operation does not look any more", "operation", "        ngx_kexec_op_wait(m, NGX_KEXEC_OP_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);\n", "", WAITS),
+    ("the pause has no end", "operation", "        ngx_kexec_op_wait(m, NGX_KEXEC_OP_WAIT_AGAIN, NGX_KEXEC_RAISED_TIME);\n", "", WAITS),
+    ("the slot is kept", "operation", "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LEAVE, 0);\n", "",
+     "an end that keeps the slot|a client is told before the slot is given on"),
 ]
 
 # and what is found by a rule of the check, ngx_kexec_machine_check.c, behind an event
@@ -106,9 +136,10 @@ def broken(number, build, source, compiler):
         text = text.replace(there, instead, 1)
     with open(path, "w") as f:
         f.write(text)
-    program = os.path.join(folder, "test_machine")
+    test = "test_machine_operation" if part == "operation" else "test_machine"
+    program = os.path.join(folder, test)
     files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
-    subprocess.run([compiler[0], "-I", folder, *compiler[1:], "-o", program, os.path.join(HERE, "test_machine.c"), *files, "-lcmocka"], check=True)
+    subprocess.run([compiler[0], "-I", folder, *compiler[1:], "-o", program, os.path.join(HERE, test + ".c"), *files, "-lcmocka"], check=True)
     said = subprocess.run([program, RUNS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
     shutil.rmtree(folder)
     found = re.search(r"run (\d+), state (\w+): (.*)", said)

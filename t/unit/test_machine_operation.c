@@ -1,0 +1,701 @@
+
+/*
+ * Copyright (C) the ngx_kexec_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include <ngx_kexec_machine_operation.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+
+/*
+ * Restarts and deletions in random surroundings: a slot that comes or does not,
+ * a Jupyter that answers anything or nothing, deletions by others, clients that
+ * leave.  What has to hold all the same is checked at each action; in the end
+ * all falls silent, and timers alone have to bring the operation to its end.
+ *
+ *     test_machine_operation [RUNS [SEED]]    a seed alone is one run, in full
+ */
+
+
+#define RUNS   200000
+#define STEPS  60
+
+#define NONE   NGX_KEXEC_OP_END_N
+
+
+/* the claim, as the zone has it */
+
+typedef enum {
+    QUEUED = 0,
+    GRANTED,                        /* not looked at yet */
+    HELD,
+    OVER
+} claim_t;
+
+
+typedef struct {
+    ngx_kexec_op_t         m;
+    ngx_msec_t             begun;
+    ngx_uint_t             run;
+
+    claim_t                claim;
+    ngx_kexec_op_end_e     over;        /* how others ended it */
+    ngx_uint_t             deletion;    /* waits for the slot of a restart */
+    ngx_uint_t             felt;        /* by others: it goes on */
+    ngx_kexec_facts_t      record;      /* of the context */
+    ngx_uint_t             owner;       /* the context is ours to change */
+
+    /* Jupyter */
+    ngx_kexec_call_e       call;
+    ngx_uint_t             made;        /* calls to restart or delete */
+    ngx_uint_t             open;        /* one was not answered */
+    ngx_msec_t             raised;      /* since when Jupyter has, or 0 */
+    ngx_uint_t             error;       /* the status of the last one */
+    ngx_kexec_op_end_e     seen;        /* what that comes to */
+    ngx_uint_t             gone;        /* the kernel */
+    uint32_t               epoch;       /* of the record, before */
+
+    /* what has happened */
+    ngx_uint_t             client;
+    ngx_kexec_op_end_e     answered;    /* all that wait */
+    ngx_uint_t             removed;
+    ngx_uint_t             left;
+    ngx_uint_t             done;
+
+    /* events to come at once */
+    ngx_uint_t             n;
+    ngx_kexec_op_event_t   events[4];
+} world_t;
+
+
+static uint64_t    seed;
+static ngx_uint_t  runs = RUNS;
+static ngx_uint_t  story;
+
+/* which events came in which state, and how they ended */
+static ngx_uint_t  seen[NGX_KEXEC_OP_STATES][NGX_KEXEC_OP_ON_N];
+static ngx_uint_t  ended[2][NGX_KEXEC_OP_END_N];
+
+
+static ngx_uint_t
+any(ngx_uint_t n)
+{
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+
+    return (seed >> 33) % n;
+}
+
+
+static void
+check(world_t *w, ngx_uint_t holds, const char *what)
+{
+    if (!holds) {
+        fail_msg("run %u, state %s: %s", (unsigned) w->run,
+                 ngx_kexec_op_states[w->m.state].name, what);
+    }
+}
+
+
+static void
+push(world_t *w, ngx_kexec_op_on_e what, ngx_uint_t n)
+{
+    check(w, w->n < 4, "too many events at once");
+
+    w->events[w->n].what = what;
+    w->events[w->n].n = n;
+    w->n++;
+}
+
+
+/* the hands, at the claim */
+
+static void
+look(world_t *w)
+{
+    if (w->claim == GRANTED) {
+        w->claim = HELD;
+    }
+
+    switch (w->claim) {
+
+    case QUEUED:
+        push(w, NGX_KEXEC_OP_ON_QUEUED, 0);
+        return;
+
+    case OVER:
+        push(w, NGX_KEXEC_OP_ON_ENDED, w->over);
+        w->seen = w->over;
+        return;
+
+    default:
+        break;
+    }
+
+    if (w->deletion) {
+        push(w, NGX_KEXEC_OP_ON_EVICTED, 0);
+        w->seen = NGX_KEXEC_OP_END_DELETED;
+        return;
+    }
+
+    w->m.facts = w->record;
+    w->epoch = w->record.epoch;
+    w->owner = 1;
+
+    if (w->m.restart ? !w->record.kernel : !w->record.session) {
+        w->seen = NGX_KEXEC_OP_END_OK;
+    }
+
+    push(w, NGX_KEXEC_OP_ON_GRANTED, 0);
+}
+
+
+static void
+call(world_t *w, ngx_kexec_call_e what)
+{
+    check(w, w->call == NGX_KEXEC_CALL_NONE, "two calls at a time");
+
+    if (what == NGX_KEXEC_CALL_CHECK) {
+        check(w, w->m.restart && w->error >= 500, "a question for no reason");
+
+    } else {
+        check(w, w->claim == HELD && w->owner, "a call without the slot");
+        check(w, what == (w->m.restart ? NGX_KEXEC_CALL_RESTART
+                                       : NGX_KEXEC_CALL_DROP),
+              "another call than was asked for");
+        check(w, what == NGX_KEXEC_CALL_RESTART ? w->record.kernel
+                                                : w->record.session,
+              "a call about nothing");
+        check(w, w->seen != NGX_KEXEC_OP_END_OK, "a call after its success");
+        check(w, !w->open, "a call that Jupyter may still be at is repeated");
+        check(w, w->seen != NGX_KEXEC_OP_END_DELETED,
+              "a context is restarted that is to be deleted");
+        check(w, w->made < 6, "a call is repeated for ever");
+    }
+
+    if (any(50) == 0) {
+        push(w, NGX_KEXEC_OP_ON_FAILED, 0);
+
+        if (what != NGX_KEXEC_CALL_CHECK) {
+            w->seen = NGX_KEXEC_OP_END_NO_MEMORY;
+        }
+
+        return;
+    }
+
+    w->call = what;
+
+    if (what != NGX_KEXEC_CALL_CHECK) {
+        w->made++;
+    }
+}
+
+
+static void
+leave(world_t *w)
+{
+    check(w, !w->left, "the slot is given on twice");
+    check(w, w->call == NGX_KEXEC_CALL_NONE,
+          "the slot is given on while Jupyter is at it");
+
+    w->left = 1;
+
+    if (w->claim != HELD || !w->made) {
+        return;
+    }
+
+    if (!w->m.restart) {
+        check(w, w->removed || w->seen != NGX_KEXEC_OP_END_OK,
+              "a deletion is taken back");
+        return;
+    }
+
+    check(w, w->seen == NGX_KEXEC_OP_END_DELETED
+             || w->seen == NGX_KEXEC_OP_END_NO_MEMORY
+             || w->answered == w->seen,
+          "restarts that wait are not told how this one ended");
+
+    if (w->seen == NGX_KEXEC_OP_END_OK) {
+        check(w, w->record.epoch != w->epoch && !w->record.ready
+                 && !w->record.prepared,
+              "the next one takes the kernel's new process for the old one");
+        check(w, w->record.kernel == !w->gone,
+              "whether the record has a kernel");
+    }
+
+    if (w->seen == NGX_KEXEC_OP_END_REFUSED
+        || w->seen == NGX_KEXEC_OP_END_UNREACHABLE)
+    {
+        check(w, !w->record.ready,
+              "the next one trusts a kernel that may have been restarted");
+    }
+}
+
+
+static void
+tell(world_t *w, ngx_kexec_op_end_e end)
+{
+    check(w, w->client, "a client is told twice, or that is not there");
+    check(w, end != NGX_KEXEC_OP_END_OK || w->seen == NGX_KEXEC_OP_END_OK,
+          "a success that nobody has seen");
+    check(w, end == w->seen, "a client is told another end");
+    check(w, w->left, "a client is told before the slot is given on");
+
+    w->client = 0;
+    ended[w->m.restart][end]++;
+}
+
+
+static void
+act(world_t *w, ngx_kexec_op_action_t *action)
+{
+    check(w, !w->done, "something is done after the end");
+
+    switch (action->what) {
+
+    case NGX_KEXEC_OP_DO_LOOK:
+        check(w, !w->left, "a look at a claim that was left");
+        look(w);
+        return;
+
+    case NGX_KEXEC_OP_DO_ABANDON:
+        check(w, !w->client, "an operation is given up that somebody wants");
+
+        if (w->claim < HELD && !w->felt) {
+            w->claim = OVER;
+            w->left = 1;
+            push(w, NGX_KEXEC_OP_ON_ABANDONED, 0);
+        }
+
+        return;
+
+    case NGX_KEXEC_OP_DO_PHASE:
+        check(w, w->claim == HELD, "a phase without the slot");
+        return;
+
+    case NGX_KEXEC_OP_DO_FACTS:
+        check(w, w->owner, "facts about a context that is not known");
+        check(w, !w->left, "facts when the slot is given on");
+        w->record = w->m.facts;
+        return;
+
+    case NGX_KEXEC_OP_DO_REMOVE:
+        check(w, !w->m.restart && w->seen == NGX_KEXEC_OP_END_OK,
+              "a context is removed that was not deleted");
+        check(w, !w->left, "a context is removed without the slot");
+        w->removed = 1;
+        return;
+
+    case NGX_KEXEC_OP_DO_ANSWER:
+        check(w, w->m.restart && !w->left,
+              "others are answered by no restart");
+        check(w, action->n == w->seen, "others are told another end");
+        w->answered = action->n;
+        return;
+
+    case NGX_KEXEC_OP_DO_LEAVE:
+        leave(w);
+        return;
+
+    case NGX_KEXEC_OP_DO_CALL:
+        call(w, action->n);
+        return;
+
+    case NGX_KEXEC_OP_DO_LOG:
+        check(w, w->seen == NGX_KEXEC_OP_END_REFUSED
+                 || w->seen == NGX_KEXEC_OP_END_UNREACHABLE,
+              "a failure in the log that was none");
+        return;
+
+    case NGX_KEXEC_OP_DO_TELL:
+        tell(w, action->n);
+        return;
+
+    default: /* NGX_KEXEC_OP_DO_DONE */
+        check(w, w->left, "an end that keeps the slot");
+        check(w, !w->client, "a client is left behind");
+        w->done = 1;
+        return;
+    }
+}
+
+
+static void
+happens(world_t *w, ngx_kexec_op_event_t *ev)
+{
+    ngx_uint_t       i, before;
+    ngx_kexec_op_t  *m;
+
+    m = &w->m;
+    before = m->state;
+
+    seen[before][ev->what]++;
+
+    ngx_kexec_op(m, ev);
+
+    if (story) {
+        print_message("%8lu  %s -> %s by event %d:%lu\n",
+                      (unsigned long) (m->now - w->begun),
+                      ngx_kexec_op_states[before].name,
+                      ngx_kexec_op_states[m->state].name,
+                      ev->what, (unsigned long) ev->n);
+    }
+
+    for (i = 0; i < m->nactions; i++) {
+
+        if (story) {
+            print_message("          does %d:%lu\n", m->actions[i].what,
+                          (unsigned long) m->actions[i].n);
+        }
+
+        act(w, &m->actions[i]);
+    }
+
+    check(w, (m->state == NGX_KEXEC_OP_DONE) == w->done,
+          "an end that nobody is told of");
+
+    if (w->done) {
+        return;
+    }
+
+    check(w, !w->left || w->n, "it goes on after the slot was given on");
+    check(w, m->client == w->client, "whether there is a client");
+
+    if (w->n == 0) {
+        check(w, m->waits || w->call, "nothing is waited for");
+        check(w, (w->call != NGX_KEXEC_CALL_NONE)
+                 == (m->state == NGX_KEXEC_OP_CALLING
+                     || m->state == NGX_KEXEC_OP_CHECKING),
+              "whether a call is under way");
+    }
+}
+
+
+static void
+settle(world_t *w)
+{
+    ngx_kexec_op_event_t  ev;
+
+    while (w->n && !w->done) {
+        ev = w->events[0];
+        w->n--;
+        memmove(w->events, w->events + 1, w->n * sizeof(ngx_kexec_op_event_t));
+        happens(w, &ev);
+    }
+
+    w->n = 0;
+}
+
+
+static void
+event(world_t *w, ngx_kexec_op_on_e what, ngx_uint_t n)
+{
+    push(w, what, n);
+    settle(w);
+}
+
+
+/* the next timer, if there is one */
+
+static void
+timer(world_t *w)
+{
+    ngx_uint_t       i, first;
+    ngx_kexec_op_t  *m;
+
+    m = &w->m;
+    first = NGX_KEXEC_OP_WAIT_N;
+
+    for (i = 0; i < NGX_KEXEC_OP_WAIT_N; i++) {
+
+        if ((m->waits & (1 << i))
+            && (first == NGX_KEXEC_OP_WAIT_N || m->wait[i] < m->wait[first]))
+        {
+            first = i;
+        }
+    }
+
+    if (first == NGX_KEXEC_OP_WAIT_N) {
+        return;
+    }
+
+    m->now = ngx_max(m->now, m->wait[first]);
+
+    event(w, NGX_KEXEC_OP_ON_TIMER, first);
+}
+
+
+/* what a status comes to; NONE: the call is made again, or asked about */
+
+static void
+answer(world_t *w, ngx_uint_t status)
+{
+    ngx_uint_t        gone, check;
+    ngx_kexec_call_e  call;
+
+    call = w->call;
+    w->call = NGX_KEXEC_CALL_NONE;
+
+    check = (call == NGX_KEXEC_CALL_CHECK);
+    gone = status == 404 || (status == 410 && !check);
+
+    if (!check) {
+        w->error = status;
+        w->open = (status == 0);
+    }
+
+    if (gone || (!check && status >= 200 && status < 300)) {
+        w->gone = gone;
+        w->seen = NGX_KEXEC_OP_END_OK;
+
+    } else if (w->error == 0) {
+        w->seen = NGX_KEXEC_OP_END_UNREACHABLE;
+
+    } else {
+        w->seen = NGX_KEXEC_OP_END_REFUSED;
+    }
+
+    event(w, NGX_KEXEC_OP_ON_ANSWER, status);
+}
+
+
+/* something happens to the claim */
+
+static void
+zone(world_t *w)
+{
+    switch (any(8)) {
+
+    case 0:
+    case 1:
+    case 2:
+
+        if (w->claim == QUEUED) {
+            w->claim = GRANTED;
+        }
+
+        break;
+
+    case 3:
+
+        if (w->claim < HELD) {
+            w->claim = OVER;
+            w->over = any(NGX_KEXEC_OP_END_NO_MEMORY);
+
+            if (!w->m.restart && w->over < NGX_KEXEC_OP_END_DELETED) {
+                w->over = NGX_KEXEC_OP_END_DELETED;
+            }
+
+        } else if (any(4) == 0) {
+
+            /* the zone was repaired */
+
+            w->claim = OVER;
+            w->over = NGX_KEXEC_OP_END_LOST;
+        }
+
+        break;
+
+    case 4:
+
+        if (w->m.restart && w->claim == HELD) {
+            w->deletion = 1;
+        }
+
+        break;
+
+    case 5:
+        w->felt = 1;
+        break;
+
+    default: /* a notice for nothing: the worker leaves */
+        break;
+    }
+
+    event(w, NGX_KEXEC_OP_ON_NOTICE, 0);
+}
+
+
+static void
+step(world_t *w)
+{
+    static ngx_uint_t  statuses[] = { 200, 204, 0, 500, 500, 503, 404, 410,
+                                      403 };
+
+    w->m.now += any(4) ? any(30) : any(3000);
+
+    switch (any(8)) {
+
+    case 0:
+    case 1:
+        timer(w);
+        return;
+
+    case 2:
+    case 3:
+
+        if (w->call) {
+            answer(w, statuses[any(9)]);
+        }
+
+        return;
+
+    case 4:
+
+        if (w->client && any(3) == 0) {
+            w->client = 0;
+            event(w, NGX_KEXEC_OP_ON_CLIENT_LEFT, 0);
+        }
+
+        return;
+
+    default:
+        zone(w);
+        return;
+    }
+}
+
+
+/* nobody says anything any more: slots come, calls end by their limits */
+
+static void
+fall_silent(world_t *w)
+{
+    ngx_uint_t  i;
+    ngx_msec_t  limit;
+
+    limit = w->m.now + 600000;
+
+    for (i = 0; i < 1000 && !w->done; i++) {
+
+        if (w->claim == QUEUED) {
+            w->claim = GRANTED;
+        }
+
+        if (w->call) {
+            w->m.now += 60000;
+            answer(w, 0);
+
+        } else {
+            timer(w);
+        }
+
+        if (w->m.now > limit) {
+            break;
+        }
+    }
+
+    check(w, w->done, "timers alone do not end it");
+}
+
+
+static void
+live(ngx_uint_t run)
+{
+    ngx_uint_t            i;
+    static world_t        w;
+    ngx_kexec_op_event_t  ev;
+
+    seed = run;
+
+    memset(&w, 0, sizeof(world_t));
+
+    w.run = run;
+    w.begun = 1000000;
+    w.seen = NONE;
+    w.answered = NONE;
+
+    w.m.now = w.begun;
+    w.m.restart = any(2);
+    w.client = (any(5) != 0);
+    w.m.client = w.client;
+
+    w.felt = any(2);
+    w.claim = any(2) ? HELD : QUEUED;
+
+    w.record.epoch = any(3);
+    w.record.session = (any(8) != 0);
+    w.record.kernel = w.record.session && any(8);
+    w.record.ready = w.record.kernel && any(3);
+    w.record.prepared = w.record.ready ? any(3) : 0;
+
+    event(&w, NGX_KEXEC_OP_ON_ENTERED, w.claim == HELD);
+
+    for (i = 0; i < STEPS && !w.done; i++) {
+        step(&w);
+    }
+
+    if (!w.done) {
+        fall_silent(&w);
+    }
+
+    /* nothing happens behind the end */
+
+    for (i = 0; i < NGX_KEXEC_OP_ON_N; i++) {
+        memset(&ev, 0, sizeof(ngx_kexec_op_event_t));
+        ev.what = i;
+        happens(&w, &ev);
+    }
+}
+
+
+static void
+test_walks(void **state)
+{
+    ngx_uint_t  i, k, n;
+
+    (void) state;
+
+    if (story) {
+        live(story);
+        return;
+    }
+
+    for (i = 1; i <= runs; i++) {
+        live(i);
+    }
+
+    for (i = 0; i < NGX_KEXEC_OP_DONE; i++) {
+
+        for (n = 0, k = 0; k < NGX_KEXEC_OP_ON_N; k++) {
+            n += seen[i][k];
+        }
+
+        print_message("%12s: %lu events\n", ngx_kexec_op_states[i].name,
+                      (unsigned long) n);
+        assert_true(n);
+    }
+
+    for (i = 0; i < NGX_KEXEC_OP_END_N; i++) {
+        print_message("%12s %lu: %lu restarts, %lu deletions\n", "end",
+                      (unsigned long) i, (unsigned long) ended[1][i],
+                      (unsigned long) ended[0][i]);
+        assert_true(ended[0][i] && ended[1][i]);
+    }
+}
+
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_walks),
+    };
+
+    if (argc > 1) {
+        runs = strtoul(argv[1], NULL, 10);
+    }
+
+    if (argc > 2) {
+        story = strtoul(argv[2], NULL, 10);
+    }
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
