@@ -125,7 +125,13 @@ ngx_kexec_op_claim(ngx_kexec_op_t *m, ngx_kexec_op_event_t *ev)
         /* fall through */
 
     case NGX_KEXEC_OP_ON_GRANTED:
-        ngx_kexec_op_call(m);
+
+        if (!(m->waits & (1 << NGX_KEXEC_OP_WAIT_AGAIN))) {
+            ngx_kexec_op_call(m);
+        }
+
+        /* else it was a notice of something else: the pause is not over */
+
         return;
 
     case NGX_KEXEC_OP_ON_ENDED:

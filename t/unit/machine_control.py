@@ -93,6 +93,8 @@ BREAKS = [
      "two calls at a time"),
     ("a queued operation does not look any more", "operation", "        ngx_kexec_op_wait(m, NGX_KEXEC_OP_WAIT_LOOK, NGX_KEXEC_RECHECK_TIME);\n", "", WAITS),
     ("the pause has no end", "operation", "        ngx_kexec_op_wait(m, NGX_KEXEC_OP_WAIT_AGAIN, NGX_KEXEC_RAISED_TIME);\n", "", WAITS),
+    ("a notice ends the pause", "operation", "        if (!(m->waits & (1 << NGX_KEXEC_OP_WAIT_AGAIN))) {", "        if (1) {",
+     "a call is repeated without a pause"),
     ("the slot is kept", "operation", "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LEAVE, 0);\n", "",
      "an end that keeps the slot|a client is told before the slot is given on"),
 ]

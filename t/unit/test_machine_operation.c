@@ -57,7 +57,7 @@ typedef struct {
     ngx_kexec_call_e       call;
     ngx_uint_t             made;        /* calls to restart or delete */
     ngx_uint_t             open;        /* one was not answered */
-    ngx_msec_t             raised;      /* since when Jupyter has, or 0 */
+    ngx_msec_t             last;        /* answer, or what there is none to */
     ngx_uint_t             error;       /* the status of the last one */
     ngx_kexec_op_end_e     seen;        /* what that comes to */
     ngx_uint_t             gone;        /* the kernel */
@@ -178,10 +178,13 @@ call(world_t *w, ngx_kexec_call_e what)
         check(w, w->seen != NGX_KEXEC_OP_END_DELETED,
               "a context is restarted that is to be deleted");
         check(w, w->made < 6, "a call is repeated for ever");
+        check(w, !w->made || w->m.now - w->last >= 500,
+              "a call is repeated without a pause");
     }
 
     if (any(50) == 0) {
         push(w, NGX_KEXEC_OP_ON_FAILED, 0);
+        w->last = w->m.now;
 
         if (what != NGX_KEXEC_CALL_CHECK) {
             w->seen = NGX_KEXEC_OP_END_NO_MEMORY;
@@ -442,6 +445,7 @@ answer(world_t *w, ngx_uint_t status)
 
     call = w->call;
     w->call = NGX_KEXEC_CALL_NONE;
+    w->last = w->m.now;
 
     check = (call == NGX_KEXEC_CALL_CHECK);
     gone = status == 404 || (status == 410 && !check);
