@@ -28,7 +28,6 @@ static void ngx_kexec_op_result(ngx_kexec_op_t *m, ngx_uint_t status,
     ngx_uint_t gone);
 static void ngx_kexec_op_deleted(ngx_kexec_op_t *m);
 static void ngx_kexec_op_restarted(ngx_kexec_op_t *m, ngx_uint_t gone);
-static void ngx_kexec_op_not_done(ngx_kexec_op_t *m, ngx_kexec_op_end_e end);
 static void ngx_kexec_op_end(ngx_kexec_op_t *m, ngx_kexec_op_end_e end);
 static void ngx_kexec_op_done(ngx_kexec_op_t *m);
 
@@ -229,6 +228,8 @@ ngx_kexec_op_failed(ngx_kexec_op_t *m)
 static void
 ngx_kexec_op_result(ngx_kexec_op_t *m, ngx_uint_t status, ngx_uint_t gone)
 {
+    ngx_kexec_op_end_e  end;
+
     if (gone || (status >= NGX_HTTP_OK && status < NGX_HTTP_SPECIAL_RESPONSE))
     {
         if (m->restart) {
@@ -251,8 +252,15 @@ ngx_kexec_op_result(ngx_kexec_op_t *m, ngx_uint_t status, ngx_uint_t gone)
 
     ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LOG, status);
 
-    ngx_kexec_op_not_done(m, status ? NGX_KEXEC_OP_END_REFUSED
-                                    : NGX_KEXEC_OP_END_UNREACHABLE);
+    end = status ? NGX_KEXEC_OP_END_REFUSED : NGX_KEXEC_OP_END_UNREACHABLE;
+
+    /* a context that was not deleted is one as before: the zone sees to that */
+
+    if (m->restart) {
+        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ANSWER, end);
+    }
+
+    ngx_kexec_op_end(m, end);
 }
 
 
@@ -282,30 +290,20 @@ ngx_kexec_op_restarted(ngx_kexec_op_t *m, ngx_uint_t gone)
 }
 
 
-static void
-ngx_kexec_op_not_done(ngx_kexec_op_t *m, ngx_kexec_op_end_e end)
-{
-    if (m->restart) {
-
-        /* it may have been carried out all the same: the next one asks */
-
-        m->facts.ready = 0;
-
-        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_FACTS, 0);
-        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ANSWER, end);
-    }
-
-    /* a context that was not deleted is one as before: the zone sees to that */
-
-    ngx_kexec_op_end(m, end);
-}
-
-
 /* the slot goes on first, so that the client finds what it is told */
 
 static void
 ngx_kexec_op_end(ngx_kexec_op_t *m, ngx_kexec_op_end_e end)
 {
+    if (m->restart && m->state != NGX_KEXEC_OP_QUEUED
+        && end != NGX_KEXEC_OP_END_OK)
+    {
+        /* it may have been carried out all the same: the next one asks */
+
+        m->facts.ready = 0;
+        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_FACTS, 0);
+    }
+
     ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LEAVE, 0);
 
     if (m->client) {

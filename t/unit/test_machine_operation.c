@@ -233,12 +233,8 @@ leave(world_t *w)
               "whether the record has a kernel");
     }
 
-    if (w->seen == NGX_KEXEC_OP_END_REFUSED
-        || w->seen == NGX_KEXEC_OP_END_UNREACHABLE)
-    {
-        check(w, !w->record.ready,
-              "the next one trusts a kernel that may have been restarted");
-    }
+    check(w, !w->record.ready,
+          "the next one trusts a kernel that may have been restarted");
 }
 
 
