@@ -276,6 +276,22 @@ ngx_kexec_operate_ended(void *data, ngx_kexec_op_end_e end)
         ngx_str_set(&text, "out of memory");
         break;
 
+    case NGX_KEXEC_OP_END_SHUTDOWN:
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
+
+        if (op->kind == NGX_KEXEC_CLAIM_RESTART) {
+            ngx_str_set(&text, "The server's worker process had to end "
+                        "(worker_shutdown_timeout) while the context was "
+                        "restarted");
+
+        } else {
+            ngx_str_set(&text, "The server's worker process had to end "
+                        "(worker_shutdown_timeout) while the context was "
+                        "deleted");
+        }
+
+        break;
+
     default: /* NGX_KEXEC_OP_END_LOST */
         status = NGX_HTTP_SERVICE_UNAVAILABLE;
         ngx_str_set(&text, "The request lost its place, try again");

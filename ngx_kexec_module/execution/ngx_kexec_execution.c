@@ -18,10 +18,6 @@
 #include <ngx_kexec_words.h>
 
 
-/* so long before worker_shutdown_timeout is over all is ended in words */
-#define NGX_KEXEC_SHUTDOWN_TIME  1000
-
-
 static u_char *ngx_kexec_execution_log(ngx_log_t *log, u_char *buf,
     size_t len);
 static void ngx_kexec_execution_notice(ngx_kexec_claim_t *claim);
@@ -299,26 +295,11 @@ ngx_kexec_execution_look(ngx_kexec_execution_t *ex)
 static void
 ngx_kexec_execution_leaving(ngx_kexec_execution_t *ex)
 {
-    ngx_msec_t        leaving, timeout;
-    ngx_core_conf_t  *ccf;
+    ngx_msec_t  ms;
 
-    leaving = ngx_kexec_zone_leaving();
-
-    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
-                                           ngx_core_module);
-    timeout = ccf->shutdown_timeout;
-
-    if (leaving == 0 || timeout == 0) {
-        return;
+    if (ngx_kexec_hands_leaving(&ms, &ex->m.conf.last_time) == NGX_OK) {
+        ngx_kexec_on(ex, NGX_KEXEC_ON_WORKER_LEAVES, (ngx_int_t) ms);
     }
-
-    ex->m.conf.last_time = ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN_TIME);
-
-    timeout -= ex->m.conf.last_time;
-    timeout -= ngx_min(timeout, ngx_current_msec - leaving);
-
-    ngx_kexec_on(ex, NGX_KEXEC_ON_WORKER_LEAVES,
-                           (ngx_int_t) timeout);
 }
 
 

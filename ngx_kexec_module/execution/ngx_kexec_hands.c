@@ -10,6 +10,10 @@
 #include <ngx_kexec_hands.h>
 
 
+/* so long before worker_shutdown_timeout is over all is ended in words */
+#define NGX_KEXEC_SHUTDOWN_TIME  1000
+
+
 void
 ngx_kexec_hands_know(ngx_kexec_context_t *ctx, ngx_kexec_facts_t *facts)
 {
@@ -39,6 +43,33 @@ ngx_kexec_hands_facts(ngx_kexec_facts_t *facts, ngx_kexec_context_t *ctx)
     if (!facts->kernel) {
         ctx->kernel.len = 0;
     }
+}
+
+
+ngx_int_t
+ngx_kexec_hands_leaving(ngx_msec_t *ms, ngx_msec_t *last)
+{
+    ngx_msec_t        leaving, timeout;
+    ngx_core_conf_t  *ccf;
+
+    leaving = ngx_kexec_zone_leaving();
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
+                                           ngx_core_module);
+    timeout = ccf->shutdown_timeout;
+
+    if (leaving == 0 || timeout == 0) {
+        return NGX_DECLINED;
+    }
+
+    *last = ngx_min(timeout / 2, NGX_KEXEC_SHUTDOWN_TIME);
+
+    timeout -= *last;
+    timeout -= ngx_min(timeout, ngx_current_msec - leaving);
+
+    *ms = timeout;
+
+    return NGX_OK;
 }
 
 

@@ -21,6 +21,12 @@
 void ngx_kexec_hands_know(ngx_kexec_context_t *ctx, ngx_kexec_facts_t *facts);
 void ngx_kexec_hands_facts(ngx_kexec_facts_t *facts, ngx_kexec_context_t *ctx);
 
+/*
+ * NGX_OK: this worker is leaving, and has a limit for that: in *ms all are to
+ * be told, and *last is left behind that.  Else NGX_DECLINED.
+ */
+ngx_int_t ngx_kexec_hands_leaving(ngx_msec_t *ms, ngx_msec_t *last);
+
 /* a machine's moments: bits of those that are set, and when each is */
 
 /* is the i-th one there? */

@@ -45,6 +45,7 @@ struct ngx_kexec_operation_s {
 
 
 static void ngx_kexec_operation_notice(ngx_kexec_claim_t *claim);
+static void ngx_kexec_operation_leaving(ngx_kexec_operation_t *op);
 static void ngx_kexec_operation_timer(ngx_event_t *ev);
 
 static void ngx_kexec_operation_on(ngx_kexec_operation_t *op,
@@ -141,6 +142,8 @@ ngx_kexec_operation_enter(ngx_kexec_operation_t *op, ngx_kexec_zone_t *zone,
     op->data = data;
     op->m.client = 1;
 
+    ngx_kexec_operation_leaving(op);
+
     ngx_kexec_operation_on(op, NGX_KEXEC_OP_ON_ENTERED, rc == NGX_OK);
 
     return NGX_OK;
@@ -184,7 +187,22 @@ ngx_kexec_operation_abandon(ngx_kexec_operation_t *op)
 static void
 ngx_kexec_operation_notice(ngx_kexec_claim_t *claim)
 {
-    ngx_kexec_operation_on(claim->data, NGX_KEXEC_OP_ON_NOTICE, 0);
+    ngx_kexec_operation_t *op = claim->data;
+
+    ngx_kexec_operation_leaving(op);
+
+    ngx_kexec_operation_on(op, NGX_KEXEC_OP_ON_NOTICE, 0);
+}
+
+
+static void
+ngx_kexec_operation_leaving(ngx_kexec_operation_t *op)
+{
+    ngx_msec_t  ms, last;
+
+    if (ngx_kexec_hands_leaving(&ms, &last) == NGX_OK) {
+        ngx_kexec_operation_on(op, NGX_KEXEC_OP_ON_WORKER_LEAVES, ms);
+    }
 }
 
 

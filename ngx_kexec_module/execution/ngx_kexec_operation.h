@@ -25,7 +25,10 @@
 
 typedef struct ngx_kexec_operation_s  ngx_kexec_operation_t;
 
-/* how it ended, once, the slot is given on; not after an abandon */
+/*
+ * How it ended, once, and the slot is given on; or, where that takes longer
+ * than the worker may, that it goes on.  Not after an abandon.
+ */
 typedef void (*ngx_kexec_operation_pt)(void *data, ngx_kexec_op_end_e end);
 
 

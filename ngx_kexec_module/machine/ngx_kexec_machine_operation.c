@@ -20,6 +20,7 @@
 #define NGX_KEXEC_RAISED_TIMES  5
 
 
+static void ngx_kexec_op_unwanted(ngx_kexec_op_t *m);
 static void ngx_kexec_op_claim(ngx_kexec_op_t *m, ngx_kexec_op_event_t *ev);
 static void ngx_kexec_op_call(ngx_kexec_op_t *m);
 static void ngx_kexec_op_answer(ngx_kexec_op_t *m, ngx_uint_t status);
@@ -29,6 +30,7 @@ static void ngx_kexec_op_result(ngx_kexec_op_t *m, ngx_uint_t status,
 static void ngx_kexec_op_deleted(ngx_kexec_op_t *m);
 static void ngx_kexec_op_restarted(ngx_kexec_op_t *m, ngx_uint_t gone);
 static void ngx_kexec_op_end(ngx_kexec_op_t *m, ngx_kexec_op_end_e end);
+static void ngx_kexec_op_tell(ngx_kexec_op_t *m, ngx_kexec_op_end_e end);
 static void ngx_kexec_op_done(ngx_kexec_op_t *m);
 
 static void ngx_kexec_op_do(ngx_kexec_op_t *m, ngx_kexec_op_do_e what,
@@ -36,6 +38,8 @@ static void ngx_kexec_op_do(ngx_kexec_op_t *m, ngx_kexec_op_do_e what,
 static void ngx_kexec_op_to(ngx_kexec_op_t *m, ngx_kexec_op_state_e state);
 static void ngx_kexec_op_wait(ngx_kexec_op_t *m, ngx_kexec_op_wait_e wait,
     ngx_msec_t ms);
+static ngx_uint_t ngx_kexec_op_waits(ngx_kexec_op_t *m,
+    ngx_kexec_op_wait_e wait);
 
 
 ngx_kexec_op_name_t  ngx_kexec_op_states[] = {
@@ -56,37 +60,64 @@ ngx_kexec_op(ngx_kexec_op_t *m, ngx_kexec_op_event_t *ev)
         m->waits &= ~(1 << ev->n);
     }
 
-    switch (m->state) {
+    if (m->state == NGX_KEXEC_OP_DONE) {
+        return;
+    }
 
-    case NGX_KEXEC_OP_DONE:
+    switch (ev->what) {
+
+    case NGX_KEXEC_OP_ON_CLIENT_LEFT:
+        m->client = 0;
+        ngx_kexec_op_unwanted(m);
         return;
 
-    case NGX_KEXEC_OP_CALLING:
-    case NGX_KEXEC_OP_CHECKING:
+    case NGX_KEXEC_OP_ON_WORKER_LEAVES:
 
-        /* whatever happens to the claim, Jupyter is at it */
+        if (m->client && !ngx_kexec_op_waits(m, NGX_KEXEC_OP_WAIT_SHUTDOWN)) {
+            ngx_kexec_op_wait(m, NGX_KEXEC_OP_WAIT_SHUTDOWN, ev->n);
+        }
 
-        switch (ev->what) {
+        return;
 
-        case NGX_KEXEC_OP_ON_ANSWER:
-            ngx_kexec_op_answer(m, ev->n);
-            return;
+    case NGX_KEXEC_OP_ON_TIMER:
 
-        case NGX_KEXEC_OP_ON_FAILED:
-            ngx_kexec_op_failed(m);
-            return;
-
-        case NGX_KEXEC_OP_ON_CLIENT_LEFT:
-            m->client = 0;
-            return;
-
-        default:
+        if (ev->n == NGX_KEXEC_OP_WAIT_SHUTDOWN) {
+            ngx_kexec_op_tell(m, NGX_KEXEC_OP_END_SHUTDOWN);
+            ngx_kexec_op_unwanted(m);
             return;
         }
 
-    default: /* NGX_KEXEC_OP_QUEUED, NGX_KEXEC_OP_PAUSING */
+        break;
+
+    default:
+        break;
+    }
+
+    if (m->state == NGX_KEXEC_OP_QUEUED || m->state == NGX_KEXEC_OP_PAUSING) {
         ngx_kexec_op_claim(m, ev);
         return;
+    }
+
+    /* whatever happens to the claim, Jupyter is at it */
+
+    if (ev->what == NGX_KEXEC_OP_ON_ANSWER) {
+        ngx_kexec_op_answer(m, ev->n);
+
+    } else if (ev->what == NGX_KEXEC_OP_ON_FAILED) {
+        ngx_kexec_op_failed(m);
+    }
+}
+
+
+/* nobody waits for it any more: it goes on if somebody felt it */
+
+static void
+ngx_kexec_op_unwanted(ngx_kexec_op_t *m)
+{
+    m->waits &= ~(1 << NGX_KEXEC_OP_WAIT_SHUTDOWN);
+
+    if (m->state == NGX_KEXEC_OP_QUEUED) {
+        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ABANDON, 0);
     }
 }
 
@@ -125,7 +156,7 @@ ngx_kexec_op_claim(ngx_kexec_op_t *m, ngx_kexec_op_event_t *ev)
 
     case NGX_KEXEC_OP_ON_GRANTED:
 
-        if (!(m->waits & (1 << NGX_KEXEC_OP_WAIT_AGAIN))) {
+        if (!ngx_kexec_op_waits(m, NGX_KEXEC_OP_WAIT_AGAIN)) {
             ngx_kexec_op_call(m);
         }
 
@@ -135,15 +166,6 @@ ngx_kexec_op_claim(ngx_kexec_op_t *m, ngx_kexec_op_event_t *ev)
 
     case NGX_KEXEC_OP_ON_ENDED:
         ngx_kexec_op_end(m, ev->n);
-        return;
-
-    case NGX_KEXEC_OP_ON_CLIENT_LEFT:
-        m->client = 0;
-
-        if (m->state == NGX_KEXEC_OP_QUEUED) {
-            ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ABANDON, 0);
-        }
-
         return;
 
     case NGX_KEXEC_OP_ON_ABANDONED:
@@ -306,12 +328,18 @@ ngx_kexec_op_end(ngx_kexec_op_t *m, ngx_kexec_op_end_e end)
 
     ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_LEAVE, 0);
 
+    ngx_kexec_op_tell(m, end);
+    ngx_kexec_op_done(m);
+}
+
+
+static void
+ngx_kexec_op_tell(ngx_kexec_op_t *m, ngx_kexec_op_end_e end)
+{
     if (m->client) {
         m->client = 0;
         ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_TELL, end);
     }
-
-    ngx_kexec_op_done(m);
 }
 
 
@@ -344,13 +372,13 @@ ngx_kexec_op_do(ngx_kexec_op_t *m, ngx_kexec_op_do_e what, ngx_uint_t n)
 }
 
 
-/* each state but the last has one timer, or a call */
+/* each state but the last has one timer of its own, or a call */
 
 static void
 ngx_kexec_op_to(ngx_kexec_op_t *m, ngx_kexec_op_state_e state)
 {
     m->state = state;
-    m->waits = 0;
+    m->waits &= 1 << NGX_KEXEC_OP_WAIT_SHUTDOWN;
 }
 
 
@@ -359,4 +387,11 @@ ngx_kexec_op_wait(ngx_kexec_op_t *m, ngx_kexec_op_wait_e wait, ngx_msec_t ms)
 {
     m->waits |= 1 << wait;
     m->wait[wait] = m->now + ms;
+}
+
+
+static ngx_uint_t
+ngx_kexec_op_waits(ngx_kexec_op_t *m, ngx_kexec_op_wait_e wait)
+{
+    return (m->waits & (1 << wait)) != 0;
 }

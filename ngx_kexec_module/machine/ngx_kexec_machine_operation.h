@@ -42,6 +42,7 @@ typedef enum {
 typedef enum {
     NGX_KEXEC_OP_WAIT_LOOK = 0,     /* re-check of the claim while queued */
     NGX_KEXEC_OP_WAIT_AGAIN,        /* the end of the pause */
+    NGX_KEXEC_OP_WAIT_SHUTDOWN,     /* worker_shutdown_timeout, nearly over */
     NGX_KEXEC_OP_WAIT_N
 } ngx_kexec_op_wait_e;
 
@@ -55,6 +56,7 @@ typedef enum {
     NGX_KEXEC_OP_END_DELETED,       /* the context, by somebody else */
     NGX_KEXEC_OP_END_LOST,          /* its place */
     NGX_KEXEC_OP_END_NO_MEMORY,
+    NGX_KEXEC_OP_END_SHUTDOWN,      /* of the worker; it goes on untold */
     NGX_KEXEC_OP_END_N
 } ngx_kexec_op_end_e;
 
@@ -94,6 +96,7 @@ typedef enum {
 
     NGX_KEXEC_OP_ON_CLIENT_LEFT,
     NGX_KEXEC_OP_ON_ABANDONED,      /* the claim has ended with that */
+    NGX_KEXEC_OP_ON_WORKER_LEAVES,  /* n: ms until it is to be said */
     NGX_KEXEC_OP_ON_TIMER,          /* n: ngx_kexec_op_wait_e */
     NGX_KEXEC_OP_ON_ANSWER,         /* Jupyter's; n: HTTP status, 0: none */
     NGX_KEXEC_OP_ON_FAILED,         /* there was no memory for the call */

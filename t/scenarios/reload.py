@@ -279,4 +279,35 @@ def shutdown_timeout_created(server, rounds):
         own.check_log()
 
 
+@scenario(rounds=1, many=10, workers=(4,))
+def shutdown_timeout_operations(server, rounds):
+    """A restart or deletion that Jupyter is at when the time is over, and one that waits for it: 503 in words."""
+    with ScriptedJupyter() as jupyter, Workers(4, CONF, jupyter=jupyter, http="kexec_sync 300ms;") as own:
+        own.allowed = "Jupyter did not (restart|delete) the kernel"
+        limited(own)
+        for i in range(rounds):
+            for fault, method, path in ("restart", "POST", "/contexts/%s/restart"), ("session_delete", "DELETE", "/contexts/%s"):
+                context = own.create_context()
+                jupyter.set(**{fault: {"delay": 4}})
+                mark = jupyter.mark()
+                streams = [own.stream(method, path % context)]
+                jupyter.wait(since=mark, ev="rest", name=fault)
+                streams.append(own.stream(method, path % context))
+                wait_until(lambda: own.zone()["claims"] == 2, 10, "the second to wait")
+                old = own.renew()
+                since = time.monotonic()
+                for stream in streams:
+                    stream.answer()
+                for which, stream in zip(("at work", "waiting"), streams):
+                    is_(stream.status, 503, "%s %s" % (fault, which))
+                    like(stream.body.decode(), "worker_shutdown_timeout", "in words")
+                    within(stream.finished_at - since, LIMIT, "in time")
+                old_ones_left(own, old, LIMIT + 1)
+                jupyter.set(**{fault: None})
+                answer = own.run("print 1", context_id=context)
+                ok(answer.status == 404 or told(answer) == "ok", "the context is gone, or works", answer.status)
+                own.quiet()
+        own.check_log()
+
+
 main(Workers)

@@ -65,8 +65,11 @@ typedef struct {
 
     /* what has happened */
     ngx_uint_t             client;
+    ngx_uint_t             leaves;      /* the worker */
+    ngx_uint_t             shutdown;    /* its time is nearly over */
     ngx_kexec_op_end_e     answered;    /* all that wait */
     ngx_uint_t             removed;
+    ngx_uint_t             abandoned;
     ngx_uint_t             left;
     ngx_uint_t             done;
 
@@ -242,6 +245,14 @@ static void
 tell(world_t *w, ngx_kexec_op_end_e end)
 {
     check(w, w->client, "a client is told twice, or that is not there");
+
+    if (end == NGX_KEXEC_OP_END_SHUTDOWN) {
+        check(w, w->shutdown, "a client is sent away for nothing");
+        w->client = 0;
+        ended[w->m.restart][end]++;
+        return;
+    }
+
     check(w, end != NGX_KEXEC_OP_END_OK || w->seen == NGX_KEXEC_OP_END_OK,
           "a success that nobody has seen");
     check(w, end == w->seen, "a client is told another end");
@@ -269,6 +280,7 @@ act(world_t *w, ngx_kexec_op_action_t *action)
 
         if (w->claim < HELD && !w->felt) {
             w->claim = OVER;
+            w->abandoned = 1;
             w->left = 1;
             push(w, NGX_KEXEC_OP_ON_ABANDONED, 0);
         }
@@ -319,6 +331,8 @@ act(world_t *w, ngx_kexec_op_action_t *action)
 
     default: /* NGX_KEXEC_OP_DO_DONE */
         check(w, w->left, "an end that keeps the slot");
+        check(w, w->abandoned || w->seen != NONE,
+              "an operation is given up that others felt");
         check(w, !w->client, "a client is left behind");
         w->done = 1;
         return;
@@ -366,6 +380,9 @@ happens(world_t *w, ngx_kexec_op_event_t *ev)
 
     check(w, !w->left || w->n, "it goes on after the slot was given on");
     check(w, m->client == w->client, "whether there is a client");
+    check(w, !w->client || !w->leaves
+             || (m->waits & (1 << NGX_KEXEC_OP_WAIT_SHUTDOWN)),
+          "a worker that ends leaves a client without a word");
 
     if (w->n == 0) {
         check(w, m->waits || w->call, "nothing is waited for");
@@ -426,6 +443,8 @@ timer(world_t *w)
     }
 
     m->now = ngx_max(m->now, m->wait[first]);
+
+    w->shutdown = (first == NGX_KEXEC_OP_WAIT_SHUTDOWN);
 
     event(w, NGX_KEXEC_OP_ON_TIMER, first);
 }
@@ -515,7 +534,7 @@ zone(world_t *w)
         w->felt = 1;
         break;
 
-    default: /* a notice for nothing: the worker leaves */
+    default: /* a notice for nothing */
         break;
     }
 
@@ -552,6 +571,10 @@ step(world_t *w)
         if (w->client && any(3) == 0) {
             w->client = 0;
             event(w, NGX_KEXEC_OP_ON_CLIENT_LEFT, 0);
+
+        } else if (any(8) == 0) {
+            w->leaves = 1;
+            event(w, NGX_KEXEC_OP_ON_WORKER_LEAVES, any(3000));
         }
 
         return;
