@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include <ngx_kexec_answer.h>
 #include <ngx_kexec_contexts.h>
+#include <ngx_kexec_interruption.h>
 #include <ngx_kexec_operate.h>
 #include <ngx_kexec_operation.h>
 
@@ -23,16 +24,12 @@ typedef struct {
 } ngx_kexec_operate_t;
 
 
-/* a POST /contexts/ID/interrupt until the slot moved on */
+/* an interrupt, until what ran has ended */
 
 typedef struct {
-    ngx_kexec_claim_t           claim;          /* watches the context */
     ngx_http_request_t         *request;
-    ngx_kexec_zone_t           *zone;
-    ngx_kexec_ref_t             holder;
-    ngx_event_t                 timer;
-    ngx_msec_t                  limit;
-} ngx_kexec_interruption_t;
+    ngx_kexec_interruption_t    interruption;
+} ngx_kexec_interrupt_t;
 
 
 static ngx_int_t ngx_kexec_operate(ngx_http_request_t *r, ngx_str_t *id,
@@ -45,10 +42,9 @@ static ngx_int_t ngx_kexec_operate_refuse(ngx_http_request_t *r,
 static void ngx_kexec_operate_ended(void *data, ngx_kexec_op_end_e end);
 static void ngx_kexec_operate_cleanup(void *data);
 
-static void ngx_kexec_interruption_notice(ngx_kexec_claim_t *claim);
-static void ngx_kexec_interruption_timer(ngx_event_t *ev);
-static void ngx_kexec_interruption_look(ngx_kexec_interruption_t *in);
-static void ngx_kexec_interruption_cleanup(void *data);
+static void ngx_kexec_interrupt_ended(void *data,
+    ngx_kexec_interruption_e end);
+static void ngx_kexec_interrupt_cleanup(void *data);
 
 
 ngx_int_t
@@ -323,7 +319,7 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
     ngx_uint_t                  limit;
     ngx_http_cleanup_t         *cln;
     ngx_kexec_context_t         ctx;
-    ngx_kexec_interruption_t   *in;
+    ngx_kexec_interrupt_t      *in;
     ngx_http_kexec_loc_conf_t  *conf;
 
     rc = ngx_kexec_operate_find(r, id, &ctx);
@@ -334,7 +330,7 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
 
     conf = ngx_http_get_module_loc_conf(r, ngx_http_kexec_module);
 
-    in = ngx_pcalloc(r->pool, sizeof(ngx_kexec_interruption_t));
+    in = ngx_pcalloc(r->pool, sizeof(ngx_kexec_interrupt_t));
     cln = ngx_http_cleanup_add(r, 0);
 
     if (in == NULL || cln == NULL) {
@@ -343,119 +339,72 @@ ngx_kexec_interrupt_handler(ngx_http_request_t *r, ngx_str_t *id)
     }
 
     in->request = r;
-    in->zone = ngx_kexec_request_zone(r);
-    in->limit = ngx_current_msec + conf->interrupt_timeout;
-
-    in->claim.handler = ngx_kexec_interruption_notice;
-    in->claim.data = in;
-    in->claim.context = ctx.ref;
-
-    in->timer.handler = ngx_kexec_interruption_timer;
-    in->timer.data = r->connection;
-    in->timer.log = r->connection->log;
-
-    cln->handler = ngx_kexec_interruption_cleanup;
-    cln->data = in;
-
-    /* watched first, so that no change is missed */
+    in->interruption.handler = ngx_kexec_interrupt_ended;
+    in->interruption.data = in;
 
     limit = ngx_kexec_operate_limit(conf);
 
-    rc = ngx_kexec_claim_watch(in->zone, &in->claim, limit);
+    rc = ngx_kexec_interruption_enter(&in->interruption,
+                                      ngx_kexec_request_zone(r), &ctx.ref,
+                                      limit, conf->interrupt_timeout);
 
-    if (rc == NGX_OK) {
-        rc = ngx_kexec_claim_interrupt(in->zone, &ctx.ref, &in->holder);
-    }
-
-    switch (rc) {
-
-    case NGX_OK:
-        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK_TIME,
-                                          conf->interrupt_timeout));
-
-        if (ngx_kexec_park(r) != NGX_OK) {
-            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        }
-
-        return NGX_DONE;
-
-    case NGX_DONE:
-        ngx_kexec_interruption_cleanup(in);
-
+    if (rc == NGX_DONE) {
         ngx_str_set(&text, "null");
         ngx_kexec_answer_json(r, NGX_HTTP_OK, &text);
         return NGX_DONE;
+    }
 
-    default:
-        ngx_kexec_interruption_cleanup(in);
-
+    if (rc != NGX_OK) {
         return ngx_kexec_operate_refuse(r, rc, limit, "interrupts", id);
     }
+
+    cln->handler = ngx_kexec_interrupt_cleanup;
+    cln->data = in;
+
+    if (ngx_kexec_park(r) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+
+    return NGX_DONE;
 }
 
 
-static void
-ngx_kexec_interruption_notice(ngx_kexec_claim_t *claim)
-{
-    ngx_kexec_interruption_look(claim->data);
-}
-
+/* the request may live on after its answer, its body unread */
 
 static void
-ngx_kexec_interruption_timer(ngx_event_t *ev)
+ngx_kexec_interrupt_ended(void *data, ngx_kexec_interruption_e end)
 {
-    ngx_kexec_interruption_look((ngx_kexec_interruption_t *)
-                 ((u_char *) ev - offsetof(ngx_kexec_interruption_t, timer)));
-}
+    ngx_kexec_interrupt_t *in = data;
 
+    ngx_str_t            text;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
 
-static void
-ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
-{
-    ngx_str_t           text;
-    ngx_msec_int_t      left;
-    ngx_connection_t   *c;
+    r = in->request;
+    c = r->connection;
 
-    c = in->request->connection;
+    ngx_http_set_log_request(c->log, r);
 
-    ngx_http_set_log_request(c->log, in->request);
-
-    if (!ngx_kexec_claim_holds(in->zone, &in->claim.context, &in->holder)) {
-
-        /* a request may live on after its answer, its body unread */
-
-        ngx_kexec_interruption_cleanup(in);
-
+    if (end == NGX_KEXEC_INTERRUPTION_OVER) {
         ngx_str_set(&text, "null");
-        ngx_kexec_answer_json(in->request, NGX_HTTP_OK, &text);
-        ngx_http_run_posted_requests(c);
-        return;
+        ngx_kexec_answer_json(r, NGX_HTTP_OK, &text);
+
+    } else {
+        ngx_str_set(&text, "The code does not react to interrupts, restart "
+                    "the context to end it");
+        ngx_kexec_answer_text(r, NGX_HTTP_GATEWAY_TIME_OUT, &text);
     }
 
-    left = (ngx_msec_int_t) (in->limit - ngx_current_msec);
-
-    if (left > 0) {
-        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK_TIME, left));
-        return;
-    }
-
-    ngx_kexec_interruption_cleanup(in);
-
-    ngx_str_set(&text, "The code does not react to interrupts, restart the "
-                "context to end it");
-    ngx_kexec_answer_text(in->request, NGX_HTTP_GATEWAY_TIME_OUT, &text);
     ngx_http_run_posted_requests(c);
 }
 
 
+/* the client left */
+
 static void
-ngx_kexec_interruption_cleanup(void *data)
+ngx_kexec_interrupt_cleanup(void *data)
 {
-    ngx_kexec_interruption_t *in = data;
+    ngx_kexec_interrupt_t *in = data;
 
-    ngx_kexec_claim_leave(&in->claim);
-
-    if (in->timer.timer_set) {
-        ngx_del_timer(&in->timer);
-    }
+    ngx_kexec_interruption_leave(&in->interruption);
 }
