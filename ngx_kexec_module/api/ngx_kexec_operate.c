@@ -385,14 +385,25 @@ ngx_kexec_interrupt_ended(void *data, ngx_kexec_interruption_e end)
 
     ngx_http_set_log_request(c->log, r);
 
-    if (end == NGX_KEXEC_INTERRUPTION_OVER) {
+    switch (end) {
+
+    case NGX_KEXEC_INTERRUPTION_OVER:
         ngx_str_set(&text, "null");
         ngx_kexec_answer_json(r, NGX_HTTP_OK, &text);
+        break;
 
-    } else {
+    case NGX_KEXEC_INTERRUPTION_STUCK:
         ngx_str_set(&text, "The code does not react to interrupts, restart "
                     "the context to end it");
         ngx_kexec_answer_text(r, NGX_HTTP_GATEWAY_TIME_OUT, &text);
+        break;
+
+    default: /* NGX_KEXEC_INTERRUPTION_SHUTDOWN */
+        ngx_str_set(&text, "The server's worker process had to end "
+                    "(worker_shutdown_timeout) before the interrupted code "
+                    "did");
+        ngx_kexec_answer_text(r, NGX_HTTP_SERVICE_UNAVAILABLE, &text);
+        break;
     }
 
     ngx_http_run_posted_requests(c);

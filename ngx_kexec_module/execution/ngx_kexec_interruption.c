@@ -7,6 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
+#include <ngx_kexec_hands.h>
 #include <ngx_kexec_interruption.h>
 
 
@@ -72,6 +73,7 @@ ngx_kexec_interruption_timer(ngx_event_t *ev)
 static void
 ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
 {
+    ngx_msec_t      ms, last;
     ngx_msec_int_t  left;
 
     if (!ngx_kexec_claim_holds(in->claim.zone, &in->claim.context,
@@ -83,12 +85,24 @@ ngx_kexec_interruption_look(ngx_kexec_interruption_t *in)
 
     left = (ngx_msec_int_t) (in->limit - ngx_current_msec);
 
-    if (left > 0) {
-        ngx_add_timer(&in->timer, ngx_min(NGX_KEXEC_RECHECK_TIME, left));
+    if (left <= 0) {
+        ngx_kexec_interruption_end(in, NGX_KEXEC_INTERRUPTION_STUCK);
         return;
     }
 
-    ngx_kexec_interruption_end(in, NGX_KEXEC_INTERRUPTION_STUCK);
+    left = ngx_min(NGX_KEXEC_RECHECK_TIME, left);
+
+    if (ngx_kexec_hands_leaving(&ms, &last) == NGX_OK) {
+
+        if (ms == 0) {
+            ngx_kexec_interruption_end(in, NGX_KEXEC_INTERRUPTION_SHUTDOWN);
+            return;
+        }
+
+        left = ngx_min(left, (ngx_msec_int_t) ms);
+    }
+
+    ngx_add_timer(&in->timer, (ngx_msec_t) left);
 }
 
 

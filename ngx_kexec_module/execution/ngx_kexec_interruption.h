@@ -21,7 +21,8 @@
 
 typedef enum {
     NGX_KEXEC_INTERRUPTION_OVER = 0,            /* what ran has ended */
-    NGX_KEXEC_INTERRUPTION_STUCK                /* it does not react */
+    NGX_KEXEC_INTERRUPTION_STUCK,               /* it does not react */
+    NGX_KEXEC_INTERRUPTION_SHUTDOWN             /* this worker has to end */
 } ngx_kexec_interruption_e;
 
 

@@ -310,4 +310,28 @@ def shutdown_timeout_operations(server, rounds):
         own.check_log()
 
 
+@scenario(rounds=1, many=10, workers=(4,))
+def shutdown_timeout_interrupts(server, rounds):
+    """An interrupt that code does not react to when the time is over: 503 in words."""
+    with ScriptedJupyter() as jupyter, Workers(4, CONF, jupyter=jupyter, http="kexec_sync 300ms;") as own:
+        limited(own)
+        for i in range(rounds):
+            context = own.create_context()
+            holder = own.execute("print a\nswallow 60", context)
+            holder.wait_for("stdout", 10)
+            interrupt = own.stream("POST", "/contexts/%s/interrupt" % context)
+            wait_until(lambda: own.zone()["claims"] == 2, 10, "the interrupt to wait")
+            old = own.renew()
+            since = time.monotonic()
+            answer = interrupt.answer()
+            is_(answer.status, 503, "it is told")
+            like(answer.body.decode(), "worker_shutdown_timeout", "in words")
+            within(interrupt.finished_at - since, LIMIT, "in time")
+            is_(told(holder), "ServerShutdown", "so is the code's client")
+            old_ones_left(own, old, LIMIT + 1)
+            is_(own.request("DELETE", "/contexts/" + context).status, 200, "the context can be deleted")
+            own.quiet()
+        own.check_log()
+
+
 main(Workers)
