@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Negative controls of test_machine*: a machine is broken in one place after the other, and each time its walks have to
+"""Negative controls of test_machine*: a machine is broken in one place after the other, and each time its test has to
 find it, by the invariant that is named here.
 
     machine_control.py BUILD SRC COMPILER...        SRC: the folder machine/, COMPILER: with its options"""
@@ -75,7 +75,8 @@ BREAKS = [
      "    }\n", "a context is removed that was not deleted"),
     ("a deletion leaves the record", "operation", "    ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_REMOVE, 0);\n", "", "a deletion is taken back"),
     ("a context is restarted that somebody deletes", "operation", "        if (m->restart) {\n            ngx_kexec_op_end(m, "
-     "NGX_KEXEC_OP_END_DELETED);\n            return;\n        }\n", "", "a context is restarted that is to be deleted"),
+     "NGX_KEXEC_OP_END_DELETED);", "        if (m->restart && !m->facts.kernel) {\n            ngx_kexec_op_end(m, "
+     "NGX_KEXEC_OP_END_DELETED);", "a context is restarted that is to be deleted"),
     ("a restart forgets that the process is another one", "operation", "    ngx_kexec_facts_new_process(&m->facts);\n", "",
      "the next one takes the kernel's new process for the old one"),
     ("nor that its kernel is gone", "operation", "        m->facts.kernel = 0;\n", "        ;\n", "whether the record has a kernel"),
@@ -84,7 +85,7 @@ BREAKS = [
     ("those who wait for a restart hear nothing", "operation", "        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ANSWER, end);\n", "        ;\n",
      "restarts that wait are not told how this one ended"),
     ("an operation ends when its client leaves", "operation", "        m->client = 0;\n        ngx_kexec_op_unwanted(m);\n",
-     "        m->client = 0;\n        ngx_kexec_op_end(m, NGX_KEXEC_OP_END_LOST);\n",
+     "        m->client = 0;\n        if (m->state == NGX_KEXEC_OP_CALLING) {\n            ngx_kexec_op_end(m, NGX_KEXEC_OP_END_LOST);\n        }\n",
      "the slot is given on while Jupyter is at it"),
     ("it does while it waits for the slot", "operation", "        ngx_kexec_op_do(m, NGX_KEXEC_OP_DO_ABANDON, 0);\n",
      "        ngx_kexec_op_end(m, NGX_KEXEC_OP_END_LOST);\n", "an operation is given up that others felt"),

@@ -17,19 +17,25 @@
 
 
 /*
- * Restarts and deletions in random surroundings: a slot that comes or does not,
- * a Jupyter that answers anything or nothing, deletions by others, clients that
- * leave.  What has to hold all the same is checked at each action; in the end
- * all falls silent, and timers alone have to bring the operation to its end.
+ * Restarts and deletions in any surroundings: a slot that comes or does not, a
+ * Jupyter that answers anything or nothing, deletions by others, clients that
+ * leave.  Every state that can be reached is gone on from with everything that
+ * can happen there; armed timers may end in any order, or late.  What has to
+ * hold all the same is checked at each action; and from each state, when all
+ * falls silent, timers alone have to bring the operation to its end.
  *
- *     test_machine_operation [RUNS [SEED]]    a seed alone is one run, in full
+ * What led to a fault is told step by step.
  */
 
 
-#define RUNS   200000
-#define STEPS  60
+#define STATES   (1 << 17)          /* that there is room for */
+#define STEPS    100                /* to come to one */
 
-#define NONE   NGX_KEXEC_OP_END_N
+#define CHOICES  12                 /* in one step */
+
+#define NOTHING  ((uint32_t) -1)
+
+#define NONE     NGX_KEXEC_OP_END_N
 
 
 /* the claim, as the zone has it */
@@ -44,8 +50,6 @@ typedef enum {
 
 typedef struct {
     ngx_kexec_op_t         m;
-    ngx_msec_t             begun;
-    ngx_uint_t             run;
 
     claim_t                claim;
     ngx_kexec_op_end_e     over;        /* how others ended it */
@@ -81,8 +85,26 @@ typedef struct {
 } world_t;
 
 
-static uint64_t    seed;
-static ngx_uint_t  runs = RUNS;
+/* how a state was come to: what was chosen in the state before it */
+
+typedef struct {
+    uint32_t               before;
+    u_char                 choice[CHOICES];
+} way_t;
+
+
+/* in a step, one choice after the other; none where all is silent */
+static u_char      choice[CHOICES];
+static u_char      among[CHOICES];
+static ngx_uint_t  nchoices;
+static ngx_uint_t  chosen;
+static ngx_uint_t  silent;
+
+static uint64_t    found[4 * STATES];
+static way_t       ways[STATES];
+static world_t     worlds[STATES];
+static uint32_t    nways;
+static uint32_t    way;             /* of the state at hand */
 static ngx_uint_t  story;
 
 /* which events come in which state: each does, and no other one */
@@ -105,22 +127,38 @@ static ngx_uint_t  seen[NGX_KEXEC_OP_STATES][NGX_KEXEC_OP_ON_N];
 static ngx_uint_t  ended[2][NGX_KEXEC_OP_END_N];
 
 
+static void  tell_story(void);
+
+
+/* one of n; each in its turn */
+
 static ngx_uint_t
 any(ngx_uint_t n)
 {
-    seed = seed * 6364136223846793005 + 1442695040888963407;
+    if (chosen == nchoices) {
+        assert_true(nchoices < CHOICES);
 
-    return (seed >> 33) % n;
+        choice[nchoices] = 0;
+        among[nchoices++] = n;
+    }
+
+    return choice[chosen++];
 }
 
 
 static void
 check(world_t *w, ngx_uint_t holds, const char *what)
 {
-    if (!holds) {
-        fail_msg("run %u, state %s: %s", (unsigned) w->run,
-                 ngx_kexec_op_states[w->m.state].name, what);
+    if (holds) {
+        return;
     }
+
+    if (!story) {
+        tell_story();
+    }
+
+    fail_msg("run %u, state %s: %s", (unsigned) nways,
+             ngx_kexec_op_states[w->m.state].name, what);
 }
 
 
@@ -186,6 +224,8 @@ call(world_t *w, ngx_kexec_call_e what)
         check(w, w->m.restart && w->error >= 500, "a question for no reason");
 
     } else {
+        check(w, w->seen != NGX_KEXEC_OP_END_DELETED,
+              "a context is restarted that is to be deleted");
         check(w, w->claim == HELD && w->owner, "a call without the slot");
         check(w, what == (w->m.restart ? NGX_KEXEC_CALL_RESTART
                                        : NGX_KEXEC_CALL_DROP),
@@ -195,14 +235,12 @@ call(world_t *w, ngx_kexec_call_e what)
               "a call about nothing");
         check(w, w->seen != NGX_KEXEC_OP_END_OK, "a call after its success");
         check(w, !w->open, "a call that Jupyter may still be at is repeated");
-        check(w, w->seen != NGX_KEXEC_OP_END_DELETED,
-              "a context is restarted that is to be deleted");
         check(w, w->made < 6, "a call is repeated for ever");
         check(w, !w->made || w->repaired || w->m.now - w->last >= 500,
               "a call is repeated without a pause");
     }
 
-    if (any(50) == 0) {
+    if (!silent && any(2)) {
         push(w, NGX_KEXEC_OP_ON_FAILED, 0);
         w->last = w->m.now;
 
@@ -374,7 +412,7 @@ happens(world_t *w, ngx_kexec_op_event_t *ev)
 
     if (story) {
         print_message("%8lu  %s -> %s by event %d:%lu\n",
-                      (unsigned long) (m->now - w->begun),
+                      (unsigned long) m->now,
                       ngx_kexec_op_states[before].name,
                       ngx_kexec_op_states[m->state].name,
                       ev->what, (unsigned long) ev->n);
@@ -437,7 +475,7 @@ event(world_t *w, ngx_kexec_op_on_e what, ngx_uint_t n)
 }
 
 
-/* the next timer, if there is one */
+/* the next timer, if there is one, or any */
 
 static void
 timer(world_t *w)
@@ -451,7 +489,8 @@ timer(world_t *w)
     for (i = 0; i < NGX_KEXEC_OP_WAIT_N; i++) {
 
         if ((m->waits & (1 << i))
-            && (first == NGX_KEXEC_OP_WAIT_N || m->wait[i] < m->wait[first]))
+            && (first == NGX_KEXEC_OP_WAIT_N
+                || (silent ? m->wait[i] < m->wait[first] : any(2))))
         {
             first = i;
         }
@@ -509,11 +548,9 @@ answer(world_t *w, ngx_uint_t status)
 static void
 zone(world_t *w)
 {
-    switch (any(8)) {
+    switch (any(6)) {
 
     case 0:
-    case 1:
-    case 2:
 
         if (w->claim == QUEUED) {
             w->claim = GRANTED;
@@ -521,7 +558,7 @@ zone(world_t *w)
 
         break;
 
-    case 3:
+    case 1:
 
         if (w->claim < HELD) {
             w->claim = OVER;
@@ -531,7 +568,7 @@ zone(world_t *w)
                 w->over = NGX_KEXEC_OP_END_DELETED;
             }
 
-        } else if (any(4) == 0) {
+        } else if (w->claim == HELD) {
 
             /* of two holders that a damaged zone has, one goes */
 
@@ -543,7 +580,7 @@ zone(world_t *w)
 
         break;
 
-    case 4:
+    case 2:
 
         if (w->m.restart && w->claim == HELD) {
             w->deletion = 1;
@@ -551,7 +588,7 @@ zone(world_t *w)
 
         break;
 
-    case 5:
+    case 3:
         w->felt = 1;
         break;
 
@@ -566,36 +603,33 @@ zone(world_t *w)
 static void
 step(world_t *w)
 {
-    static ngx_uint_t  statuses[] = { 200, 204, 0, 500, 500, 503, 404, 410,
-                                      403 };
+    static ngx_uint_t  statuses[] = { 200, 204, 0, 500, 503, 404, 410, 403 };
 
-    w->m.now += any(4) ? any(30) : any(3000);
+    w->m.now += 250 * any(2);
 
-    switch (any(8)) {
+    switch (any(4)) {
 
     case 0:
-    case 1:
         timer(w);
         return;
 
-    case 2:
-    case 3:
+    case 1:
 
         if (w->call) {
-            answer(w, statuses[any(9)]);
+            answer(w, statuses[any(8)]);
         }
 
         return;
 
-    case 4:
+    case 2:
 
-        if (w->client && any(3) == 0) {
+        if (w->client && any(2)) {
             w->client = 0;
             event(w, NGX_KEXEC_OP_ON_CLIENT_LEFT, 0);
 
-        } else if (any(8) == 0) {
+        } else {
             w->leaves = 1;
-            event(w, NGX_KEXEC_OP_ON_WORKER_LEAVES, any(3000));
+            event(w, NGX_KEXEC_OP_ON_WORKER_LEAVES, 1000 * any(2));
         }
 
         return;
@@ -617,7 +651,7 @@ fall_silent(world_t *w)
 
     limit = w->m.now + 600000;
 
-    for (i = 0; i < 1000 && !w->done; i++) {
+    for (i = 0; i < 1000 && !w->done && w->m.now <= limit; i++) {
 
         if (w->claim == QUEUED) {
             w->claim = GRANTED;
@@ -630,10 +664,6 @@ fall_silent(world_t *w)
         } else {
             timer(w);
         }
-
-        if (w->m.now > limit) {
-            break;
-        }
     }
 
     check(w, w->done, "timers alone do not end it");
@@ -641,75 +671,227 @@ fall_silent(world_t *w)
 
 
 static void
-live(ngx_uint_t run)
+begin(world_t *w)
+{
+    memset(w, 0, sizeof(world_t));
+
+    w->seen = NONE;
+    w->answered = NONE;
+
+    w->m.now = 1000000;
+    w->m.restart = any(2);
+    w->client = any(2);
+    w->m.client = w->client;
+
+    w->felt = any(2);
+    w->claim = any(2) ? HELD : QUEUED;
+
+    w->record.epoch = 1;
+    w->record.session = any(2);
+    w->record.kernel = w->record.session && any(2);
+    w->record.ready = w->record.kernel && any(2);
+    w->record.prepared = w->record.ready ? any(2) : 0;
+    w->m.facts = w->record;
+
+    event(w, NGX_KEXEC_OP_ON_ENTERED, w->claim == HELD);
+}
+
+
+/* nothing happens behind the end */
+
+static void
+end(world_t *w)
 {
     ngx_uint_t            i;
-    static world_t        w;
     ngx_kexec_op_event_t  ev;
-
-    seed = run;
-
-    memset(&w, 0, sizeof(world_t));
-
-    w.run = run;
-    w.begun = 1000000;
-    w.seen = NONE;
-    w.answered = NONE;
-
-    w.m.now = w.begun;
-    w.m.restart = any(2);
-    w.client = (any(5) != 0);
-    w.m.client = w.client;
-
-    w.felt = any(2);
-    w.claim = any(2) ? HELD : QUEUED;
-
-    w.record.epoch = any(3);
-    w.record.session = (any(8) != 0);
-    w.record.kernel = w.record.session && any(8);
-    w.record.ready = w.record.kernel && any(3);
-    w.record.prepared = w.record.ready ? any(3) : 0;
-
-    event(&w, NGX_KEXEC_OP_ON_ENTERED, w.claim == HELD);
-
-    for (i = 0; i < STEPS && !w.done; i++) {
-        step(&w);
-    }
-
-    if (!w.done) {
-        fall_silent(&w);
-    }
-
-    /* nothing happens behind the end */
 
     for (i = 0; i < NGX_KEXEC_OP_ON_N; i++) {
         memset(&ev, 0, sizeof(ngx_kexec_op_event_t));
         ev.what = i;
-        happens(&w, &ev);
+        happens(w, &ev);
     }
 }
 
 
-static void
-test_walks(void **state)
+/* was such a state not there before?  Times count from now on */
+
+static ngx_uint_t
+is_new(world_t *w)
 {
-    ngx_uint_t  i, k, n;
+    size_t      i;
+    u_char     *p;
+    uint64_t    hash;
+    ngx_uint_t  k;
+    world_t     one;
+
+    memcpy(&one, w, sizeof(world_t));
+
+    for (k = 0; k < NGX_KEXEC_OP_WAIT_N; k++) {
+        one.m.wait[k] = (w->m.waits & (1 << k)) && w->m.wait[k] > w->m.now
+                        ? w->m.wait[k] - w->m.now : 0;
+    }
+
+    one.last = w->made ? ngx_min(w->m.now - w->last, 500) : 0;
+    one.m.now = 0;
+    one.m.nactions = 0;
+
+    memset(one.m.actions, 0, sizeof(one.m.actions));
+    memset(one.events, 0, sizeof(one.events));
+
+    hash = 14695981039346656037U;
+    p = (u_char *) &one;
+
+    for (i = 0; i < sizeof(world_t); i++) {
+        hash = (hash ^ p[i]) * 1099511628211U;
+    }
+
+    hash += (hash == 0);
+
+    for (i = hash % (4 * STATES); found[i]; i = (i + 1) % (4 * STATES)) {
+
+        if (found[i] == hash) {
+            return 0;
+        }
+    }
+
+    found[i] = hash;
+
+    return 1;
+}
+
+
+/* the next one of all choices in a step; 0: there is none */
+
+static ngx_uint_t
+next(void)
+{
+    chosen = 0;
+
+    while (nchoices && choice[nchoices - 1] + 1 == among[nchoices - 1]) {
+        nchoices--;
+    }
+
+    if (nchoices == 0) {
+        return 0;
+    }
+
+    choice[nchoices - 1]++;
+
+    return 1;
+}
+
+
+static void
+remember(void)
+{
+    assert_true(nways < STATES);
+
+    ways[nways].before = way;
+    memcpy(ways[nways].choice, choice, CHOICES);
+    nways++;
+}
+
+
+/* all that led to a fault */
+
+static void
+tell_story(void)
+{
+    uint32_t        i, n;
+    static world_t  w;
+    static way_t   *path[STEPS];
+
+    story = 1;
+
+    if (!silent) {
+        remember();
+    }
+
+    n = 0;
+
+    for (i = nways - 1; i != NOTHING && n < STEPS; i = ways[i].before) {
+        path[n++] = &ways[i];
+    }
+
+    nchoices = CHOICES;
+
+    while (n--) {
+        memcpy(choice, path[n]->choice, CHOICES);
+        chosen = 0;
+
+        if (path[n]->before == NOTHING) {
+            begin(&w);
+
+        } else {
+            step(&w);
+        }
+    }
+
+    silent = 1;
+    fall_silent(&w);
+}
+
+
+/*
+ * All that can happen from a state, or at first; what is new of that is put
+ * behind the states to be gone on from.
+ */
+
+static void
+go_on(world_t *from)
+{
+    world_t  w;
+
+    nchoices = 0;
+
+    do {
+        chosen = 0;
+
+        if (from) {
+            memcpy(&w, from, sizeof(world_t));
+            step(&w);
+
+        } else {
+            begin(&w);
+        }
+
+        if (w.done) {
+            end(&w);
+            continue;
+        }
+
+        if (is_new(&w)) {
+            remember();
+            memcpy(&worlds[nways - 1], &w, sizeof(world_t));
+
+            silent = 1;
+            fall_silent(&w);
+            silent = 0;
+        }
+
+    } while (next());
+}
+
+
+static void
+test_states(void **state)
+{
+    ngx_uint_t  i, k;
 
     (void) state;
 
-    if (story) {
-        live(story);
-        return;
+    way = NOTHING;
+    go_on(NULL);
+
+    for (way = 0; way < nways; way++) {
+        go_on(&worlds[way]);
     }
 
-    for (i = 1; i <= runs; i++) {
-        live(i);
-    }
+    print_message("%lu states, that is all\n", (unsigned long) nways);
 
     for (i = 0; i < NGX_KEXEC_OP_DONE; i++) {
 
-        for (n = 0, k = 0; k < NGX_KEXEC_OP_ON_N; k++) {
-            n += seen[i][k];
+        for (k = 0; k < NGX_KEXEC_OP_ON_N; k++) {
 
             if ((seen[i][k] != 0) != ((cells[i] >> k) & 1)) {
                 fail_msg("event %lu in state %s came %lu times",
@@ -717,34 +899,20 @@ test_walks(void **state)
                          (unsigned long) seen[i][k]);
             }
         }
-
-        print_message("%12s: %lu events\n", ngx_kexec_op_states[i].name,
-                      (unsigned long) n);
     }
 
     for (i = 0; i < NGX_KEXEC_OP_END_N; i++) {
-        print_message("%12s %lu: %lu restarts, %lu deletions\n", "end",
-                      (unsigned long) i, (unsigned long) ended[1][i],
-                      (unsigned long) ended[0][i]);
         assert_true(ended[0][i] && ended[1][i]);
     }
 }
 
 
 int
-main(int argc, char **argv)
+main(void)
 {
     const struct CMUnitTest  tests[] = {
-        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_states),
     };
-
-    if (argc > 1) {
-        runs = strtoul(argv[1], NULL, 10);
-    }
-
-    if (argc > 2) {
-        story = strtoul(argv[2], NULL, 10);
-    }
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
