@@ -16,6 +16,7 @@
 
 
 static void model_not_later(model_world_t *w);
+static ngx_uint_t model_unheard(model_env_t *e, model_message_t *msg);
 static model_message_t model_next_message(model_message_t *queue,
     unsigned char *n);
 
@@ -546,7 +547,7 @@ model_message_lost(model_world_t *w)
 
     case 0:
 
-        if (e->nshell == 0) {
+        if (e->nshell == 0 || !model_unheard(e, &e->shell[0])) {
             return 0;
         }
 
@@ -556,7 +557,7 @@ model_message_lost(model_world_t *w)
 
     case 1:
 
-        if (e->niopub == 0) {
+        if (e->niopub == 0 || !model_unheard(e, &e->iopub[0])) {
             return 0;
         }
 
@@ -611,4 +612,41 @@ model_next_message(model_message_t *queue, unsigned char *n)
     ngx_memzero(&queue[*n], sizeof(model_message_t));
 
     return msg;
+}
+
+
+/* a message is to be lost */
+
+static ngx_uint_t
+model_unheard(model_env_t *e, model_message_t *msg)
+{
+    ngx_uint_t  bit;
+
+    switch (msg->what) {
+
+    case MODEL_CODE_BUSY:
+        bit = 1;
+        break;
+
+    case MODEL_CODE_IDLE:
+        bit = 2;
+        break;
+
+    case MODEL_REPLY_OK:
+    case MODEL_REPLY_INTERRUPTED:
+    case MODEL_REPLY_EXITS:
+        bit = 4;
+        break;
+
+    default:
+        return 1;
+    }
+
+    if ((e->unheard | bit) == 7) {
+        return 0;
+    }
+
+    e->unheard |= bit;
+
+    return 1;
 }

@@ -14,7 +14,9 @@
  * Assumed: it takes one request after the other, and a SIGINT comes to it
  * before any request that is sent after Jupyter took the call (kill() is
  * through by then): a fence on shell is behind it.  That is not so with
- * interrupt_mode: message.  Requests are not doubled on their way.
+ * interrupt_mode: message.  Requests are not doubled on their way.  Of code's
+ * busy, idle and reply one comes, unless the link is lost: that none does shows
+ * that the request was lost.
  */
 
 
@@ -246,6 +248,13 @@ model_code_ends(model_world_t *w)
         return 1;
 
     default:
+
+        if (request.mine && (e->unheard & 1)) {
+            return 0;
+        }
+
+        e->unheard |= request.mine ? 6 : 0;
+
         model_costs(MODEL_CODE_DOES);
         model_say("the code ends, its end is not told\n");
         ngx_memzero(&e->running, sizeof(model_request_t));

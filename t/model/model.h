@@ -158,6 +158,7 @@ typedef struct {
     unsigned char               denied;     /* that the code did not run */
     unsigned char               started;    /* the code did, times */
     unsigned char               replied;    /* the kernel, truly */
+    unsigned char               unheard;    /* its busy, idle, reply: bits */
 
     /* this world, for good */
     unsigned char               others;     /* use the kernel as well */

@@ -266,6 +266,7 @@ model_canonical(model_world_t *w)
         w->e.told = 0;
         w->e.started = 0;
         w->e.replied = 0;
+        w->e.unheard = 0;
         w->e.denied = 0;
         w->e.acted = 0;
         w->e.counted = 0;

@@ -138,6 +138,7 @@ model_start(model_world_t *w, ngx_kexec_facts_t *facts)
     e->denied = 0;
     e->started = 0;
     e->replied = 0;
+    e->unheard = 0;
     e->evicted = 0;
     e->leaving = 0;
     e->done = 0;
