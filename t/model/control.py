@@ -20,9 +20,6 @@ STATES = ["8000000", "500000"]          # of all kinds together, and of each pai
 
 # the walks do not have a kernel, the model has: what they say may be is seen here
 REACHES = "an interrupt reaches the next one"
-FALSE = "who is told that it did not run, and it did"
-STARTS = "code starts of which it was said that it did not run"
-TWICE = "code starts twice"
 BEHIND = "variables stay behind, and nobody knows"
 
 # by what else one is found
