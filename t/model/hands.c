@@ -384,6 +384,7 @@ model_send(model_world_t *w, model_what_e what)
     request->what = what;
     request->current = 1;
     request->mine = 1;
+    request->denied = (what == MODEL_CODE && e->denied);
 
     /* kill() is through before Jupyter answers, and before what follows */
 

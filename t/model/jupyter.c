@@ -21,7 +21,6 @@ static model_message_t model_next_message(model_message_t *queue,
     unsigned char *n);
 
 
-
 /* Jupyter */
 
 ngx_uint_t
@@ -48,8 +47,6 @@ model_jupyter_notices(model_world_t *w)
     model_to_iopub(w, MODEL_STARTING, 1);
     return 1;
 }
-
-
 
 
 ngx_uint_t
@@ -95,8 +92,6 @@ model_jupyter_obeys(model_world_t *w)
 }
 
 
-
-
 ngx_uint_t
 model_jupyter_obeys_late(model_world_t *w)
 {
@@ -112,8 +107,6 @@ model_jupyter_obeys_late(model_world_t *w)
     w->e.late_stale = 0;
     return 1;
 }
-
-
 
 
 ngx_uint_t
@@ -210,8 +203,6 @@ model_not_later(model_world_t *w)
 }
 
 
-
-
 ngx_uint_t
 model_jupyter_does_not(model_world_t *w)
 {
@@ -288,8 +279,6 @@ model_others_run(model_world_t *w)
 }
 
 
-
-
 ngx_uint_t
 model_others_restart(model_world_t *w)
 {
@@ -316,8 +305,6 @@ model_others_restart(model_world_t *w)
     model_to_iopub(w, MODEL_STARTING, 1);
     return 1;
 }
-
-
 
 
 ngx_uint_t
@@ -377,8 +364,6 @@ model_link_opened(model_world_t *w)
 }
 
 
-
-
 ngx_uint_t
 model_link_closed(model_world_t *w)
 {
@@ -403,8 +388,6 @@ model_link_closed(model_world_t *w)
     model_on(w, NGX_KEXEC_ON_CLOSED, 1006);
     return 1;
 }
-
-
 
 
 ngx_uint_t
@@ -479,8 +462,6 @@ model_shell_comes(model_world_t *w)
     model_event(w, &ev);
     return 1;
 }
-
-
 
 
 ngx_uint_t

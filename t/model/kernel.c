@@ -116,8 +116,6 @@ model_kernel_takes(model_world_t *w)
 }
 
 
-
-
 /* what says little, and is not said by all */
 
 static void
@@ -149,8 +147,6 @@ model_code_says(model_world_t *w)
     model_to_iopub(w, MODEL_CODE_OUTPUT, 1);
     return 1;
 }
-
-
 
 
 ngx_uint_t
@@ -334,8 +330,6 @@ model_code_lies(model_world_t *w)
 }
 
 
-
-
 ngx_uint_t
 model_sigint(model_world_t *w)
 {
@@ -391,8 +385,6 @@ model_sigint(model_world_t *w)
 }
 
 
-
-
 void
 model_send_sigint(model_world_t *w, ngx_uint_t stale)
 {
@@ -412,8 +404,6 @@ model_send_sigint(model_world_t *w, ngx_uint_t stale)
         e->inbox[i].after = 0;
     }
 }
-
-
 
 
 ngx_uint_t
@@ -446,8 +436,6 @@ model_process_dies(model_world_t *w)
 }
 
 
-
-
 void
 model_new_process(model_world_t *w)
 {
@@ -463,8 +451,6 @@ model_new_process(model_world_t *w)
 
     ngx_memzero(&e->running, sizeof(model_request_t));
 }
-
-
 
 
 void
@@ -483,8 +469,6 @@ model_gone(model_world_t *w)
     ngx_memzero(&e->running, sizeof(model_request_t));
     ngx_memzero(e->inbox, sizeof(e->inbox));
 }
-
-
 
 
 void
@@ -507,8 +491,6 @@ model_to_iopub(model_world_t *w, model_message_e what, ngx_uint_t current)
 }
 
 
-
-
 void
 model_to_shell(model_world_t *w, model_message_e what, ngx_uint_t current)
 {
@@ -525,8 +507,6 @@ model_to_shell(model_world_t *w, model_message_e what, ngx_uint_t current)
     e->shell[e->nshell].process = (what == MODEL_FENCE_REPLY) ? e->process : 0;
     e->nshell++;
 }
-
-
 
 
 ngx_uint_t

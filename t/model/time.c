@@ -218,8 +218,6 @@ model_purge(model_world_t *w)
 }
 
 
-
-
 void
 model_canonical(model_world_t *w)
 {

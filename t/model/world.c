@@ -54,8 +54,6 @@ static model_move_pt  model_moves[] = {
 };
 
 
-
-
 void
 model_begin(model_world_t *w)
 {
@@ -99,8 +97,6 @@ model_begin(model_world_t *w)
 
     model_start(w, &facts);
 }
-
-
 
 
 static void
@@ -173,8 +169,6 @@ model_start(model_world_t *w, ngx_kexec_facts_t *facts)
 
     model_on(w, NGX_KEXEC_ON_ENTERED, model_pick(2));
 }
-
-
 
 
 ngx_uint_t
@@ -283,8 +277,6 @@ model_client(model_world_t *w)
     model_on(w, NGX_KEXEC_ON_INTERRUPT, 0);
     return 1;
 }
-
-
 
 
 static ngx_uint_t
