@@ -39,7 +39,8 @@ def soak_mark(what):
     os.close(fd)
 soak_mark(b's')"""
 FIND = """soak_count = globals().get('soak_count', 0) + 1
-print(%r, os.getpid(), soak_count, os.environ.get('SOAK'), os.environ.get('SOAK_VARIABLE'), os.getcwd(), flush=True)"""
+print(' '.join(map(str, (%r, os.getpid(), soak_count, os.environ.get('SOAK'), os.environ.get('SOAK_VARIABLE'), os.getcwd()))),
+      flush=True)"""
 
 
 class Context:
