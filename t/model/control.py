@@ -4,7 +4,6 @@ find, by the invariant that is named.  What those are about that the model leave
 
     control.py BUILD SRC COMPILER...        SRC: the folder machine/, COMPILER: with its options"""
 
-import concurrent.futures
 import glob
 import os
 import re
@@ -33,20 +32,11 @@ MORE = [
 ]
 
 
-def broken(entry, number, build, source, compiler):
+def broken(entry, folder, source, compiler):
     name, part, old, new, invariant = entry
-    folder = os.path.join(build, "control-%d" % number)
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(source, folder)
-    path = os.path.join(folder, "ngx_kexec_machine%s.c" % ("_" + part if part else ""))
-    with open(path) as f:
-        text = f.read()
-    for there, instead in zip(*([old], [new]) if isinstance(old, str) else (old, new)):
-        if there not in text:
-            return "does not stand there any more: " + there
-        text = text.replace(there, instead, 1)
-    with open(path, "w") as f:
-        f.write(text)
+    missing = walks.mutate(entry, folder, source)
+    if missing:
+        return missing
     program = os.path.join(folder, "model")
     files = sorted(glob.glob(folder + "/*.c") + glob.glob(HERE + "/*.c"))
     subprocess.run([compiler[0], "-I", folder, *compiler[1:], "-o", program, *files], check=True)
@@ -64,15 +54,7 @@ def broken(entry, number, build, source, compiler):
 def main():
     build, source, *compiler = sys.argv[1:]
     entries = [e for e in walks.BREAKS + MORE if e[1] != "operation"]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = [pool.submit(broken, e, n, build, source, compiler) for n, e in enumerate(entries)]
-        for entry, result in zip(entries, results):
-            if result.result():
-                failed += 1
-                print("NOT FOUND: %s: %s" % (entry[0], result.result()), flush=True)
-    print("model: %d of %d mutations found" % (len(entries) - failed, len(entries)))
-    sys.exit(failed != 0)
+    walks.run("model", entries, lambda n: broken(entries[n], os.path.join(build, "control-%d" % n), source, compiler))
 
 
 main()

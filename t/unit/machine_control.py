@@ -126,12 +126,9 @@ CHECKED = [
 ]
 
 
-def broken(number, build, source, compiler):
-    name, part, old, new, invariant = (BREAKS + CHECKED)[number]
-    if number >= len(BREAKS):
-        invariant = re.escape(invariant)
-        compiler = [*compiler, "-D", "NGX_KEXEC_TEST=1"]
-    folder = os.path.join(build, "machine-%d" % number)
+def mutate(entry, folder, source):
+    """A copy of the machine in folder, broken.  What does not stand there any more, or None."""
+    name, part, old, new, invariant = entry
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
     path = os.path.join(folder, "ngx_kexec_machine%s.c" % ("_" + part if part else ""))
@@ -143,6 +140,18 @@ def broken(number, build, source, compiler):
         text = text.replace(there, instead, 1)
     with open(path, "w") as f:
         f.write(text)
+    return None
+
+
+def broken(number, build, source, compiler):
+    name, part, old, new, invariant = (BREAKS + CHECKED)[number]
+    if number >= len(BREAKS):
+        invariant = re.escape(invariant)
+        compiler = [*compiler, "-D", "NGX_KEXEC_TEST=1"]
+    folder = os.path.join(build, "machine-%d" % number)
+    missing = mutate((BREAKS + CHECKED)[number], folder, source)
+    if missing:
+        return missing
     test = "test_machine_operation" if part == "operation" else "test_machine"
     program = os.path.join(folder, test)
     files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
@@ -157,17 +166,21 @@ def broken(number, build, source, compiler):
     print("found in run %s, in %s: %s (%s)" % (found[1], found[2], name, found[3]), flush=True)
 
 
-def main():
-    build, source, *compiler = sys.argv[1:]
+def run(who, entries, find):
+    """Calls find(NUMBER) for each entry, which returns why it was not found, or None.  Ends the program."""
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = [pool.submit(broken, n, build, source, compiler) for n in range(len(BREAKS + CHECKED))]
-        for entry, result in zip(BREAKS + CHECKED, results):
-            if result.result():
+        for entry, why in zip(entries, pool.map(find, range(len(entries)))):
+            if why:
                 failed += 1
-                print("NOT FOUND: %s: %s" % (entry[0], result.result()))
-    print("machine: %d of %d mutations found" % (len(BREAKS + CHECKED) - failed, len(BREAKS + CHECKED)))
+                print("NOT FOUND: %s: %s" % (entry[0], why), flush=True)
+    print("%s: %d of %d mutations found" % (who, len(entries) - failed, len(entries)))
     sys.exit(failed != 0)
+
+
+def main():
+    build, source, *compiler = sys.argv[1:]
+    run("machine", BREAKS + CHECKED, lambda number: broken(number, build, source, compiler))
 
 
 if __name__ == "__main__":
