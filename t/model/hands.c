@@ -10,7 +10,7 @@
 /*
  * Does what the machine says, as ngx_kexec_execution.c and its neighbours do,
  * and checks each action: most of the invariants are here, the others where
- * the kernel takes what was sent (world.c).
+ * the kernel takes what was sent (kernel.c).
  */
 
 
@@ -647,11 +647,6 @@ model_done(model_world_t *w)
                 || e->kernel != MODEL_UP || m->facts.process != e->process,
                 "variables stay behind, and nobody knows");
 
-    model_call_not(w);
-
-    e->fetch = 0;
-    e->mark = 0;
-
     /* what the hands keep of the kernel, and of its link */
 
     e->fresh = m->fresh;
@@ -662,6 +657,17 @@ model_done(model_world_t *w)
         e->link = MODEL_CLOSED;
     }
 
-    e->taken = 0;
-    e->other_id = 0;
+    model_hands_off(w);
+}
+
+
+void
+model_hands_off(model_world_t *w)
+{
+    model_call_not(w);
+
+    w->e.fetch = 0;
+    w->e.mark = 0;
+    w->e.taken = 0;
+    w->e.other_id = 0;
 }

@@ -259,12 +259,18 @@ ngx_uint_t model_move(model_world_t *w);
 /* time.c: timers alone have to end it */
 void model_silent(model_world_t *w);
 
+/* what is on its way is an earlier execution's from here on */
+void model_over(model_env_t *e);
+
 /* what does not matter is the same in all worlds */
 void model_canonical(model_world_t *w);
 
 /* hands.c: an event, with all that follows at once */
 void model_event(model_world_t *w, ngx_kexec_machine_event_t *ev);
 void model_on(model_world_t *w, ngx_kexec_on_e what, ngx_int_t n);
+
+/* nothing of the execution goes on: it ended, or its worker did */
+void model_hands_off(model_world_t *w);
 
 
 /* how long each timer runs at most, in ms */

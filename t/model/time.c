@@ -218,11 +218,33 @@ model_purge(model_world_t *w)
 }
 
 
+/* none of what is on its way is for an execution that goes on */
+
+void
+model_over(model_env_t *e)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < e->nshell; i++) {
+        e->shell[i].current &= (e->shell[i].what == MODEL_SHUTDOWN_REPLY);
+    }
+
+    for (i = 0; i < e->niopub; i++) {
+        e->iopub[i].current &= (e->iopub[i].what >= MODEL_OTHER_BUSY);
+    }
+
+    for (i = 0; i < e->ninbox; i++) {
+        e->inbox[i].current = 0;
+    }
+}
+
+
 void
 model_canonical(model_world_t *w)
 {
     ngx_uint_t            i, runs;
     ngx_msec_t            now;
+    ngx_kexec_facts_t     facts;
     ngx_kexec_machine_t  *m;
 
     m = &w->m;
@@ -234,22 +256,8 @@ model_canonical(model_world_t *w)
 
         /* only what it leaves behind matters */
 
-        for (i = 0; i < w->e.nshell; i++) {
-            w->e.shell[i].current &= (w->e.shell[i].what
-                                      == MODEL_SHUTDOWN_REPLY);
-        }
-
-        for (i = 0; i < w->e.niopub; i++) {
-            w->e.iopub[i].current &= (w->e.iopub[i].what >= MODEL_OTHER_BUSY);
-        }
-
-        for (i = 0; i < w->e.ninbox; i++) {
-            w->e.inbox[i].current = 0;
-        }
-
+        model_over(&w->e);
         model_purge(w);
-
-        ngx_kexec_facts_t  facts;
 
         facts = m->facts;
         facts.epoch = 0;
@@ -309,8 +317,6 @@ model_canonical(model_world_t *w)
     }
 
     model_purge(w);
-
-    m->started = m->started ? MODEL_NOW : 0;
 
     for (i = 0; i < NGX_KEXEC_WAIT_N; i++) {
         m->wait[i] = 0;

@@ -150,17 +150,10 @@ model_start(model_world_t *w, ngx_kexec_facts_t *facts)
     e->running.denied = 0;
 
     for (i = 0; i < e->ninbox; i++) {
-        e->inbox[i].current = 0;
         e->inbox[i].mine = 0;
     }
 
-    for (i = 0; i < e->nshell; i++) {
-        e->shell[i].current = (e->shell[i].what == MODEL_SHUTDOWN_REPLY);
-    }
-
-    for (i = 0; i < e->niopub; i++) {
-        e->iopub[i].current = (e->iopub[i].what >= MODEL_OTHER_BUSY);
-    }
+    model_over(e);
 
     if (e->create) {
         model_on(w, NGX_KEXEC_ON_START, 0);
@@ -371,18 +364,10 @@ model_worker(model_world_t *w)
 
         e->done = 1;
         e->viewer = 0;
-        e->taken = 0;
-        e->fetch = 0;
-        e->mark = 0;
-        e->other_id = 0;
         e->link = MODEL_CLOSED;
         e->leaving = 1;
 
-        if (e->call == NGX_KEXEC_CALL_INTERRUPT && !e->acted) {
-            e->late = 1;
-        }
-
-        e->call = NGX_KEXEC_CALL_NONE;
+        model_hands_off(w);
 
         /* who gives its slot back does that */
 
