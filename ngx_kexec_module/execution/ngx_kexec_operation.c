@@ -477,8 +477,8 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op, ngx_kexec_call_e call)
 
     case NGX_KEXEC_CALL_RESTART:
         http = ngx_kexec_jupyter_restart(op->server, &kernel,
-                                             ngx_kexec_operation_answered, op,
-                                             ngx_cycle->log);
+                                         ngx_kexec_operation_answered, op,
+                                         ngx_cycle->log);
         if (http) {
             ngx_kexec_http_limit(http, NGX_KEXEC_RESTART_TIME);
         }
@@ -487,14 +487,14 @@ ngx_kexec_operation_call(ngx_kexec_operation_t *op, ngx_kexec_call_e call)
 
     case NGX_KEXEC_CALL_CHECK:
         http = ngx_kexec_jupyter_kernel(op->server, &kernel,
-                                            ngx_kexec_operation_answered, op,
-                                            ngx_cycle->log);
+                                        ngx_kexec_operation_answered, op,
+                                        ngx_cycle->log);
         break;
 
     default: /* NGX_KEXEC_CALL_DROP */
         http = ngx_kexec_jupyter_delete(op->server, &session,
-                                            ngx_kexec_operation_answered, op,
-                                            ngx_cycle->log);
+                                        ngx_kexec_operation_answered, op,
+                                        ngx_cycle->log);
         break;
     }
 
